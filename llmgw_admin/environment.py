@@ -1,0 +1,217 @@
+"""What the environment says, checked: a wrong value is a :class:`WrongSetting` with one clear line."""
+
+import ipaddress
+import os
+import secrets
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import dj_database_url
+from environs import Env, EnvError
+
+Item = TypeVar("Item")
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+DATABASE_SCHEMES = ("postgres", "postgresql", "sqlite")
+BROKER_SCHEMES = ("filesystem", "redis", "rediss", "amqp", "amqps")
+CACHE_SCHEMES = ("locmem", "redis", "rediss")
+LOOPBACK_HOSTS = "localhost,127.0.0.1,[::1]"
+# Replicas live on private addresses; any other network has to be named.
+PRIVATE_NETWORKS = "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,127.0.0.0/8,fc00::/7,::1/128"
+
+
+class WrongSetting(Exception):  # noqa: N818  it reads as what it says
+    """A setting that cannot be used; its text is one line that names it."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The settings that an operator gives, in the form that the code needs."""
+
+    data_dir: Path
+    debug: bool
+    https: bool
+    port: int
+    secret_key: str
+    allowed_hosts: list[str]
+    csrf_trusted_origins: list[str]
+    database: dict[str, Any]
+    broker_url: str
+    cache_url: str
+    endpoint_networks: list[Network]
+    endpoint_keys_dir: Path | None
+    throttle: int  # requests a minute, for a signed-in caller
+    web_workers: int  # processes
+    web_threads: int  # in each of them
+    worker_processes: int
+
+
+def read_environment(base_dir: Path) -> Environment:
+    """Read every setting; *base_dir* holds the default data folder, ``var/``.
+
+    Creates the data folder, and the secret key in it, where they are missing. Raises :class:`WrongSetting`.
+    """
+    data_dir = _data_dir(_text("DATA_DIR") or str(base_dir / "var"))
+    return Environment(
+        data_dir=data_dir,
+        debug=_flag("DEBUG"),
+        https=_flag("HTTPS"),
+        port=_number("PORT", 8000, 0, 65535),
+        secret_key=_secret_key(data_dir),
+        allowed_hosts=_list("ALLOWED_HOSTS", LOOPBACK_HOSTS, _host),
+        csrf_trusted_origins=_list("CSRF_TRUSTED_ORIGINS", "", _origin),
+        database=_database(data_dir),
+        broker_url=_url("CELERY_BROKER_URL", "filesystem://localhost", BROKER_SCHEMES),
+        cache_url=_url("CACHE_URL", "locmem://", CACHE_SCHEMES),
+        endpoint_networks=_list("ENDPOINT_NETWORKS", PRIVATE_NETWORKS, ipaddress.ip_network),
+        endpoint_keys_dir=_folder("ENDPOINT_KEYS_DIR"),
+        throttle=_number("THROTTLE", 6000, 1, 10**9),
+        web_workers=_number("WEB_WORKERS", 1, 1, 64),
+        web_threads=_number("WEB_THREADS", 8, 1, 256),
+        worker_processes=_number("WORKER_PROCESSES", 2, 1, 64),
+    )
+
+
+def _text(name: str) -> str:
+    """An empty value counts as not given: that is how compose and unit files leave one out."""
+    return Env().str(name, "").strip()
+
+
+def _flag(name: str) -> bool:
+    try:
+        return Env().bool(name) if _text(name) else False
+    except EnvError:
+        raise WrongSetting(f"{name}={_text(name)!r} is not a yes or no (1 or 0)") from None
+
+
+def _number(name: str, default: int, low: int, high: int) -> int:
+    try:
+        number = Env().int(name) if _text(name) else default
+    except EnvError:
+        number = low - 1
+    if not low <= number <= high:
+        raise WrongSetting(f"{name}={_text(name)!r} is not a whole number from {low} to {high}")
+    return number
+
+
+def _list(name: str, default: str, parse: Callable[[str], Item]) -> list[Item]:
+    items = []
+    for text in (_text(name) or default).split(","):
+        if text.strip():
+            try:
+                items.append(parse(text.strip()))
+            except ValueError as error:
+                raise WrongSetting(f"{name}: {error}") from None
+    return items
+
+
+def _host(text: str) -> str:
+    if any(sign in text for sign in "/ @") or (":" in text and not text.startswith("[")):
+        raise ValueError(f"{text!r} is not a host name; leave out the scheme and the port")
+    return text
+
+
+def _origin(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path or parts.query:
+        raise ValueError(f"{text!r} is not an origin like https://desk.example.com")
+    return text
+
+
+def _url(name: str, default: str, schemes: tuple[str, ...]) -> str:
+    url = _text(name) or default
+    try:
+        scheme, _ = urlsplit(url).scheme, urlsplit(url).port
+    except ValueError:
+        scheme = ""
+    if scheme not in schemes or "://" not in url:
+        # The value may hold a password, so it is not repeated.
+        raise WrongSetting(f"{name} is not a URL that begins with {_either(schemes)}")
+    return url
+
+
+def _either(schemes: tuple[str, ...]) -> str:
+    return " or ".join(f"{scheme}://" for scheme in schemes)
+
+
+def _database(data_dir: Path) -> dict[str, Any]:
+    """Django's settings of the one database; SQLite in the data folder where none is given."""
+    url = _text("DATABASE_URL")
+    if url:
+        _url("DATABASE_URL", "", DATABASE_SCHEMES)
+        try:
+            database: dict[str, Any] = dict(dj_database_url.parse(url))
+        except ValueError as error:
+            raise WrongSetting(f"DATABASE_URL: {error}") from None
+        if not database["NAME"]:
+            raise WrongSetting("DATABASE_URL names no database")
+    else:
+        database = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(data_dir / "db.sqlite3")}
+    database |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+    options = database.setdefault("OPTIONS", {})
+    if database["ENGINE"].endswith("sqlite3"):
+        # Writers queue up for 20 s rather than fail, and readers never wait for them.
+        options |= {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON",
+        }
+    else:
+        options.setdefault("connect_timeout", 5)
+    return database
+
+
+def _data_dir(text: str) -> Path:
+    path = Path(text).expanduser().absolute()
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (path / "queue").mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise WrongSetting(f"DATA_DIR={text!r} cannot be used: {error.strerror}") from None
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        raise WrongSetting(f"DATA_DIR={text!r} cannot be used: no permission to write there")
+    return path
+
+
+def _folder(name: str) -> Path | None:
+    if not _text(name):
+        return None
+    path = Path(_text(name)).expanduser().absolute()
+    if not path.is_dir():
+        raise WrongSetting(f"{name}={_text(name)!r} is not a folder")
+    return path
+
+
+def _secret_key(data_dir: Path) -> str:
+    """The key given, else the one in the file given, else one made at the first start and kept."""
+    if _text("SECRET_KEY") and _text("SECRET_KEY_FILE"):
+        raise WrongSetting("SECRET_KEY and SECRET_KEY_FILE are both given; give one")
+    if _text("SECRET_KEY"):
+        return _text("SECRET_KEY")
+    name = "SECRET_KEY_FILE" if _text("SECRET_KEY_FILE") else "DATA_DIR"
+    path = Path(_text("SECRET_KEY_FILE") or data_dir / "secret_key").expanduser()
+    try:
+        if name == "DATA_DIR" and not path.exists():
+            _create_key(path)
+        key = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not plain text"
+        raise WrongSetting(f"{name}: the secret key {path} cannot be read: {reason}") from None
+    if not key:
+        raise WrongSetting(f"{name}: the secret key {path} is empty")
+    return key
+
+
+def _create_key(path: Path) -> None:
+    """Write a new key for the owner alone; of several processes at once, one wins and all read its key."""
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".secret_key-")  # made with mode 0600
+    with os.fdopen(handle, "w", encoding="ascii") as file:
+        file.write(secrets.token_urlsafe(64))
+    with suppress(FileExistsError):
+        os.link(draft, path)
+    os.unlink(draft)

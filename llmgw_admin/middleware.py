@@ -1,0 +1,62 @@
+"""What every request passes: headers, paths without a slash, a database that is away."""
+
+import logging
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+
+from llmgw_admin.errors import DATABASE_AWAY, database_away
+
+logger = logging.getLogger(__name__)
+
+GetResponse = Callable[[HttpRequest], HttpResponse]
+
+CONTENT_POLICY = (
+    "default-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+)
+# Swagger UI styles its own page inline and draws its icons from data URLs; it runs no inline script.
+DOCS_POLICY = f"{CONTENT_POLICY}; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+DOCS_PATH = "/api/v1/docs"
+
+
+class SecurityHeaders:
+    """The headers that Django's own security middleware leaves out."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        docs = request.path.rstrip("/") == DOCS_PATH
+        response.headers.setdefault("Content-Security-Policy", DOCS_POLICY if docs else CONTENT_POLICY)
+        response.headers.setdefault("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+        return response
+
+
+class AdminWithoutSlash:
+    """Serves ``/admin/anything`` as ``/admin/anything/``: the admin's own patterns all end in a slash."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if f"{request.path_info}/".startswith("/admin/") and not request.path_info.endswith("/"):
+            request.path_info += "/"
+            request.path += "/"
+        return self.get_response(request)
+
+
+class DatabaseAway:
+    """A database that cannot be reached, or is locked for too long, is a 503 that says so."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if not isinstance(exception, DATABASE_AWAY):
+            return None
+        logger.error("%s %s: %s", request.method, request.path, exception)
+        return database_away(request)

@@ -1,0 +1,1 @@
+"""The capacity rules as plain values and functions: no Django, no I/O."""

@@ -1,0 +1,116 @@
+"""What may be asked: models, profiles, and what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sizing.domain.specs import MeasurementSpec, ModelSpec, ProfileSpec, VariantSpec
+
+
+class QuestionError(Exception):
+    """A question that has no answer; `code` is the stable word for it."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Question:
+    """This model shall serve `tokens_per_sec` output tokens per second on a profile.
+
+    `utilization` in (0, 1] is the share of the measured throughput to plan with.
+    """
+
+    model: str
+    tokens_per_sec: Decimal
+    profile: str | None = None
+    variant: str | None = None
+    utilization: Decimal = Decimal(1)
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Models and profiles by name, and the newest valid measurement by model, variant and profile."""
+
+    models: Mapping[str, ModelSpec]
+    profiles: Mapping[str, ProfileSpec]
+    measured: Mapping[tuple[str, str, str], MeasurementSpec]
+
+    @classmethod
+    def of(
+        cls,
+        models: Iterable[ModelSpec],
+        profiles: Iterable[ProfileSpec],
+        measurements: Iterable[MeasurementSpec],
+    ) -> Catalog:
+        """A catalog in which the newest valid measurement counts, of equal times the one stored later."""
+        newest: dict[tuple[str, str, str], MeasurementSpec] = {}
+        for m in measurements:
+            key = (m.model, m.variant, m.profile)
+            old = newest.get(key)
+            if m.valid and (old is None or (m.measured_at, m.order) > (old.measured_at, old.order)):
+                newest[key] = m
+        return cls({m.name: m for m in models}, {p.name: p for p in profiles}, newest)
+
+    def resolve(self, question: Question) -> tuple[ModelSpec, VariantSpec, MeasurementSpec]:
+        """The model, variant and measurement that answer a question; QuestionError tells what there is."""
+        model = self.models.get(question.model)
+        if model is None:
+            raise QuestionError("not_found", f'no model "{question.model}"')
+        profile = self._profile(model, question)
+        if question.variant is not None:
+            names = [v.name for v in model.variants]
+            if question.variant not in names:
+                raise QuestionError(
+                    "unknown_variant",
+                    f'{model.name} has no variant "{question.variant}"; {_there_are(names)}',
+                )
+            candidates = [model.variant(question.variant)]
+        else:
+            candidates = list(model.variants)
+        for variant in candidates:
+            measurement = self.measured.get((model.name, variant.name, profile))
+            if measurement is not None:
+                return model, variant, measurement
+        raise _not_measured(model.name)
+
+    def _profile(self, model: ModelSpec, question: Question) -> str:
+        if question.profile is not None:
+            if question.profile not in self.profiles:
+                raise QuestionError(
+                    "unknown_profile",
+                    f'no profile "{question.profile}"; {_there_are(sorted(self.profiles))}',
+                )
+            return question.profile
+        if model.default_profile is not None:
+            return model.default_profile
+        measured = sorted(
+            {
+                profile
+                for variant in model.variants
+                for profile in self.profiles
+                if (model.name, variant.name, profile) in self.measured
+            }
+        )
+        if not measured:
+            raise _not_measured(model.name)
+        if len(measured) > 1:
+            raise QuestionError(
+                "profile_required",
+                f"{model.name} is measured on several profiles; name one of {', '.join(measured)}",
+            )
+        return measured[0]
+
+
+def _not_measured(model: str) -> QuestionError:
+    return QuestionError(
+        "not_measured", f"{model} has not been measured; run `manage.py bench {model} --save` first"
+    )
+
+
+def _there_are(names: list[str]) -> str:
+    return f"there are {', '.join(names)}" if names else "there are none"

@@ -1,0 +1,222 @@
+"""The cluster at one moment: the hardware, and what the replicas on it hold.
+
+A fleet is immutable. A change gives another one that shares the hardware, so that "what if" costs
+a copy of a few arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sizing.domain.claims import claim_mib
+from sizing.domain.hardware import Bools, Hardware, Ints
+from sizing.domain.specs import (
+    HOLDING_STATES,
+    SERVING_STATES,
+    WHOLE_GPU_OUTSIDE_LIMIT_MIB,
+    ModelSpec,
+    NodeSpec,
+    ReplicaSpec,
+    VariantSpec,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A replica with the places of its GPUs in the hardware's arrays and the numbers of its nodes."""
+
+    spec: ReplicaSpec
+    gpus: tuple[int, ...]
+    nodes: tuple[int, ...]
+
+
+@dataclass
+class _Usage:
+    """What is held, by GPU and by node."""
+
+    claimed: Ints
+    holders: Ints
+    cpu: Ints
+    host_memory: Ints
+    pods: Ints
+    node_holders: list[frozenset[str]]
+
+    def copy(self) -> _Usage:
+        return _Usage(
+            self.claimed.copy(),
+            self.holders.copy(),
+            self.cpu.copy(),
+            self.host_memory.copy(),
+            self.pods.copy(),
+            self.node_holders.copy(),
+        )
+
+
+class Fleet:
+    """Nodes, GPUs, models and replicas, and the free room that they leave."""
+
+    def __init__(
+        self,
+        hardware: Hardware,
+        models: Mapping[str, ModelSpec],
+        replicas: dict[str, Held],
+        by_model: dict[str, frozenset[str]],
+        usage: _Usage,
+    ) -> None:
+        self.hardware = hardware
+        self.models = models
+        self._replicas = replicas
+        self._by_model = by_model
+        self._usage = usage
+
+    @property
+    def replicas(self) -> Mapping[str, Held]:
+        """Every replica by name."""
+        return self._replicas
+
+    @classmethod
+    def build(
+        cls, nodes: Iterable[NodeSpec], models: Iterable[ModelSpec], replicas: Iterable[ReplicaSpec]
+    ) -> Fleet:
+        """A fleet from specs; names must resolve (KeyError otherwise)."""
+        return cls.on(Hardware(nodes), {m.name: m for m in models}, replicas)
+
+    @classmethod
+    def on(
+        cls, hardware: Hardware, models: Mapping[str, ModelSpec], replicas: Iterable[ReplicaSpec]
+    ) -> Fleet:
+        """A fleet on hardware that is built already."""
+        gpus, nodes = len(hardware.gpu_node), len(hardware.nodes)
+        usage = _Usage(
+            claimed=np.zeros(gpus, dtype=np.int64),
+            holders=np.zeros(gpus, dtype=np.int64),
+            cpu=np.zeros(nodes, dtype=np.int64),
+            host_memory=np.zeros(nodes, dtype=np.int64),
+            pods=np.zeros(nodes, dtype=np.int64),
+            node_holders=[frozenset()] * nodes,
+        )
+        return cls(hardware, models, {}, {}, usage).with_replicas(added=replicas)
+
+    def with_replicas(self, removed: Iterable[str] = (), added: Iterable[ReplicaSpec] = ()) -> Fleet:
+        """The fleet without some replicas, by name, and with others; names that are not there are ignored."""
+        usage = self._usage.copy()
+        replicas = dict(self._replicas)
+        by_model: dict[str, set[str]] = {}
+        node_holders: dict[int, set[str]] = {}
+
+        def book(held: Held, sign: int) -> None:
+            if held.spec.state not in HOLDING_STATES:
+                return
+            variant = self.models[held.spec.model].variant(held.spec.variant)
+            memory = self.hardware.memory
+            for gpu in held.gpus:
+                usage.holders[gpu] += sign
+                usage.claimed[gpu] += sign * _held_mib(variant, int(memory[gpu]))
+            for node in held.nodes:
+                usage.cpu[node] += sign * variant.cpu_millis
+                usage.host_memory[node] += sign * variant.memory_mib
+                usage.pods[node] += sign
+                names = node_holders.setdefault(node, set(usage.node_holders[node]))
+                (names.add if sign > 0 else names.discard)(held.spec.name)
+
+        def names_of(model: str) -> set[str]:
+            return by_model.setdefault(model, set(self._by_model.get(model, ())))
+
+        for name in removed:
+            held = replicas.pop(name, None)
+            if held is not None:
+                book(held, -1)
+                names_of(held.spec.model).discard(name)
+        for spec in added:
+            held = replicas[spec.name] = self._place(spec)
+            book(held, +1)
+            names_of(spec.model).add(spec.name)
+        for node, names in node_holders.items():
+            usage.node_holders[node] = frozenset(names)
+        merged = self._by_model | {model: frozenset(names) for model, names in by_model.items()}
+        return Fleet(self.hardware, self.models, replicas, merged, usage)
+
+    def as_if(self, nodes: Iterable[int], **flags: bool) -> Fleet:
+        """The fleet as if some nodes, by number, were other than they are (see `Hardware.as_if`)."""
+        return Fleet(
+            self.hardware.as_if(nodes, **flags), self.models, self._replicas, self._by_model, self._usage
+        )
+
+    def of_model(self, model: str) -> list[ReplicaSpec]:
+        """All replicas of a model, by name."""
+        return [self.replicas[name].spec for name in sorted(self._by_model.get(model, ()))]
+
+    def serving(self, model: str) -> list[ReplicaSpec]:
+        """The replicas of a model that count as current, by name."""
+        return [spec for spec in self.of_model(model) if spec.state in SERVING_STATES]
+
+    def holders_on(self, node: int) -> frozenset[str]:
+        """Names of the replicas that hold GPUs on a node."""
+        return self._usage.node_holders[node]
+
+    def _place(self, spec: ReplicaSpec) -> Held:
+        gpus: list[int] = []
+        nodes: list[int] = []
+        for name, indexes in spec.placement:
+            node = self.hardware.node_number[name]
+            nodes.append(node)
+            gpus += [self.hardware.position[node][index] for index in indexes]
+        return Held(spec, tuple(gpus), tuple(nodes))
+
+    # What is left ----------------------------------------------------------------------------
+
+    @cached_property
+    def free(self) -> Ints:
+        """MiB left by GPU: memory − claims − used outside, never below 0; 0 where the memory is unknown."""
+        h = self.hardware
+        return np.where(h.known, np.maximum(h.memory - self._usage.claimed - h.outside, 0), 0)
+
+    @cached_property
+    def free_healthy(self) -> Ints:
+        """`free` of healthy GPUs, else 0."""
+        return np.where(self.hardware.healthy, self.free, 0)
+
+    @cached_property
+    def unheld(self) -> Bools:
+        """By GPU: nobody holds any of it."""
+        unheld: Bools = self._usage.holders == 0
+        return unheld
+
+    @cached_property
+    def whole_free(self) -> Bools:
+        """By GPU: a whole-GPU claim fits."""
+        h = self.hardware
+        whole: Bools = self.unheld & h.healthy & (h.outside <= WHOLE_GPU_OUTSIDE_LIMIT_MIB)
+        return whole
+
+    @cached_property
+    def whole_free_in_group(self) -> Ints:
+        """By group: how many GPUs a whole-GPU claim fits on."""
+        return self.hardware.per_group(self.whole_free)
+
+    @cached_property
+    def cpu_left(self) -> Ints:
+        """Host CPU by node, millicores, never below 0."""
+        left: Ints = np.maximum(self.hardware.cpu - self._usage.cpu, 0)
+        return left
+
+    @cached_property
+    def host_memory_left(self) -> Ints:
+        """Host memory by node, MiB, never below 0."""
+        left: Ints = np.maximum(self.hardware.host_memory - self._usage.host_memory, 0)
+        return left
+
+    @cached_property
+    def pods_left(self) -> Ints:
+        """Pods by node, never below 0."""
+        left: Ints = np.maximum(self.hardware.pods - self._usage.pods, 0)
+        return left
+
+
+def _held_mib(variant: VariantSpec, memory_mib: int) -> int:
+    """What a running replica holds of a GPU; all of it where the memory is unknown (-1)."""
+    return 0 if memory_mib < 0 else claim_mib(variant, memory_mib)

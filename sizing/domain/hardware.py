@@ -1,0 +1,297 @@
+"""The machines as arrays: what does not change when a replica starts or stops.
+
+GPUs stand in order of node name, then type, then index, so that the GPUs of one node and type are a
+contiguous *group*. Every number that an answer needs is a reduction over groups or nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from copy import copy
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sizing.domain.claims import claim_mib, fraction_below_need
+from sizing.domain.gpu_types import type_key
+from sizing.domain.specs import CLOSING_EFFECTS, NodeSpec, Taint, Toleration, VariantSpec
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+T = TypeVar("T")
+
+UNLIMITED = np.int64(2**62)
+"""Stands for a host quantity that is not accounted."""
+
+_MEMO_LIMIT = 2048
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Whether a toleration matches a taint.
+
+    https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/
+    """
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator == "Exists":
+        return True
+    return bool(toleration.key) and toleration.value == taint.value
+
+
+def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> list[Taint]:
+    """The taints that close a node to a variant with these tolerations."""
+    tolerations = tuple(tolerations)
+    return [
+        taint
+        for taint in taints
+        if taint.effect in CLOSING_EFFECTS and not any(tolerates(t, taint) for t in tolerations)
+    ]
+
+
+class Hardware:
+    """Nodes and GPUs as arrays, in order of node name (by code point)."""
+
+    def __init__(self, nodes: Iterable[NodeSpec]) -> None:
+        self.nodes: tuple[NodeSpec, ...] = tuple(sorted(nodes, key=lambda n: n.name))
+        self.node_number = {node.name: i for i, node in enumerate(self.nodes)}
+        self.type_names: list[str] = []
+        self._type_number: dict[str, int] = {}
+        self._memo: dict[Hashable, Any] = {}
+        self._build_gpus()
+        self._build_nodes()
+
+    def _build_gpus(self) -> None:
+        node: list[int] = []
+        kind: list[int] = []
+        memory: list[int] = []
+        outside: list[int] = []
+        healthy: list[bool] = []
+        partition: list[bool] = []
+        self.position: list[dict[int, int]] = []
+        self.gpu_index: list[int] = []
+        for number, spec in enumerate(self.nodes):
+            places: dict[int, int] = {}
+            for gpu in sorted(spec.gpus, key=lambda g: (type_key(g.type), g.partition, g.index)):
+                places[gpu.index] = len(node)
+                self.gpu_index.append(gpu.index)
+                node.append(number)
+                kind.append(self._number_of_type(gpu.type))
+                memory.append(-1 if gpu.memory_mib is None else gpu.memory_mib)
+                outside.append(gpu.used_outside_mib)
+                healthy.append(gpu.healthy)
+                partition.append(gpu.partition)
+            self.position.append(places)
+        self.gpu_node: Ints = np.array(node, dtype=np.int64)
+        self.gpu_type: Ints = np.array(kind, dtype=np.int64)
+        self.memory: Ints = np.array(memory, dtype=np.int64)
+        self.known: Bools = self.memory >= 0
+        self.outside: Ints = np.array(outside, dtype=np.int64)
+        self.healthy: Bools = np.array(healthy, dtype=bool)
+        self.partition: Bools = np.array(partition, dtype=bool)
+        self.memory_sizes, self.memory_class = np.unique(self.memory, return_inverse=True)
+        self._build_groups()
+
+    def _build_groups(self) -> None:
+        key = (self.gpu_node * max(len(self.type_names), 1) + self.gpu_type) * 2 + self.partition
+        starts = np.flatnonzero(np.diff(key, prepend=-1))
+        self.group_start: Ints = starts.astype(np.int64)
+        self.group_size: Ints = np.diff(starts, append=len(key)).astype(np.int64)
+        self.group_node: Ints = self.gpu_node[starts]
+        self.group_type: Ints = self.gpu_type[starts]
+        self.group_partition: Bools = self.partition[starts]
+        self.gpu_group: Ints = np.repeat(np.arange(len(starts)), self.group_size)
+        first = np.flatnonzero(np.diff(self.group_node, prepend=-1))
+        self.node_first_group: Ints = first.astype(np.int64)
+        self.gpu_nodes: Ints = self.group_node[first]
+        """Numbers of the nodes that have GPUs; `node_first_group` is their first group."""
+        self.one_type_each = len(starts) == len(first)
+
+    def _build_nodes(self) -> None:
+        def host(values: Iterable[int | None]) -> Ints:
+            return np.array([UNLIMITED if v is None else v for v in values], dtype=np.int64)
+
+        self.gpu_count: Ints = np.bincount(self.gpu_node, minlength=len(self.nodes)).astype(np.int64)
+        self.ready: Bools = np.array([n.ready for n in self.nodes], dtype=bool)
+        self.schedulable: Bools = np.array([n.schedulable for n in self.nodes], dtype=bool)
+        self.stale: Bools = np.array([n.stale for n in self.nodes], dtype=bool)
+        self.cpu: Ints = host(n.cpu_millis for n in self.nodes)
+        self.host_memory: Ints = host(n.memory_mib for n in self.nodes)
+        self.pods: Ints = host(n.pods for n in self.nodes)
+        self.running: Bools = self.ready & self.schedulable & ~self.stale
+        taint_sets: dict[tuple[Taint, ...], int] = {}
+        self.taint_set: Ints = np.array(
+            [taint_sets.setdefault(n.taints, len(taint_sets)) for n in self.nodes], dtype=np.int64
+        )
+        self.taint_sets = list(taint_sets)
+        self._nodes_by_label: dict[tuple[str, str], list[int]] = {}
+        self._label_keys: dict[str, list[int]] = {}
+        for number, node in enumerate(self.nodes):
+            for key, value in node.labels.items():
+                self._nodes_by_label.setdefault((key, value), []).append(number)
+                self._label_keys.setdefault(key, []).append(number)
+
+    def _number_of_type(self, name: str) -> int:
+        key = type_key(name)
+        if key not in self._type_number:
+            self._type_number[key] = len(self.type_names)
+            self.type_names.append(name)
+        return self._type_number[key]
+
+    def memo(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """A value that depends on the hardware alone, computed once; callers must not write to it."""
+        found: T | None = self._memo.get(key)
+        if found is None:
+            if len(self._memo) >= _MEMO_LIMIT:
+                self._memo.clear()
+            found = self._memo[key] = compute()
+        return found
+
+    def as_if(self, nodes: Iterable[int], **flags: bool) -> Hardware:
+        """The hardware as if some nodes were other than they are.
+
+        `ready`, `schedulable`, `stale`: flags of the nodes; `healthy=True`: all their GPUs are;
+        `outside=False`: nothing runs outside on them. The specs stay as they were.
+        """
+        numbers = list(nodes)
+        other = copy(self)
+        other._memo = {}
+        for name in ("ready", "schedulable", "stale"):
+            if name in flags:
+                array = getattr(self, name).copy()
+                array[numbers] = flags[name]
+                setattr(other, name, array)
+        other.running = other.ready & other.schedulable & ~other.stale
+        if "healthy" in flags or "outside" in flags:
+            there = np.isin(self.gpu_node, numbers)
+            if "healthy" in flags:
+                other.healthy = np.where(there, flags["healthy"], self.healthy)
+            if not flags.get("outside", True):
+                other.outside = np.where(there, 0, self.outside)
+        return other
+
+    # What a variant may use -----------------------------------------------------------------
+
+    def type_allowed(self, variant: VariantSpec) -> Bools:
+        """By type number: whether the variant names it, or names none."""
+        if not variant.gpu_types:
+            return np.ones(len(self.type_names), dtype=bool)
+        wanted = {type_key(t) for t in variant.gpu_types}
+        return np.array([type_key(t) in wanted for t in self.type_names], dtype=bool)
+
+    def partition_allowed(self, variant: VariantSpec) -> bool:
+        """Whether the variant may run on a partition of an allowed type."""
+        return variant.gpus == 1 and variant.nodes == 1 and bool(variant.gpu_types)
+
+    def group_usable(self, variant: VariantSpec) -> Bools:
+        """By group: its type is allowed, and it is no partition where those are not."""
+
+        def compute() -> Bools:
+            usable = self.type_allowed(variant)[self.group_type]
+            return usable if self.partition_allowed(variant) else usable & ~self.group_partition
+
+        return self.memo(("group", variant.gpu_types, self.partition_allowed(variant)), compute)
+
+    def selected(self, variant: VariantSpec) -> Bools:
+        """By node: it carries the selector's labels, and the topology label where it is needed."""
+        topology = variant.topology_key if variant.nodes > 1 else None
+
+        def compute() -> Bools:
+            mask = np.ones(len(self.nodes), dtype=bool)
+            for pair in variant.node_selector:
+                mask &= self._mask(self._nodes_by_label.get(pair, []))
+            if topology is not None:
+                mask &= self._mask(self._label_keys.get(topology, []))
+            return mask
+
+        return self.memo(("selected", variant.node_selector, topology), compute)
+
+    def tolerated(self, variant: VariantSpec) -> Bools:
+        """By node: the variant tolerates all of its closing taints."""
+
+        def compute() -> Bools:
+            by_set = [not untolerated(s, variant.tolerations) for s in self.taint_sets]
+            return np.array(by_set, dtype=bool)[self.taint_set]
+
+        return self.memo(("tolerated", variant.tolerations), compute)
+
+    def open_nodes(self, variant: VariantSpec) -> Bools:
+        """By node: ready, not cordoned, not stale, selected and tolerated."""
+
+        def compute() -> Bools:
+            return self.running & self.selected(variant) & self.tolerated(variant)
+
+        topology = variant.topology_key if variant.nodes > 1 else None
+        return self.memo(("open", variant.node_selector, topology, variant.tolerations), compute)
+
+    def group_open(self, variant: VariantSpec) -> Bools:
+        """By group: usable, on an open node."""
+
+        def compute() -> Bools:
+            return self.group_usable(variant) & self.open_nodes(variant)[self.group_node]
+
+        topology = variant.topology_key if variant.nodes > 1 else None
+        key = (variant.node_selector, topology, variant.tolerations, variant.gpu_types)
+        return self.memo(("group open", *key, self.partition_allowed(variant)), compute)
+
+    def domain(self, variant: VariantSpec) -> Ints:
+        """By node: the number of its topology domain (0 for all without a `topology_key`)."""
+        topology = variant.topology_key if variant.nodes > 1 else None
+
+        def compute() -> Ints:
+            if topology is None:
+                return np.zeros(len(self.nodes), dtype=np.int64)
+            numbers: dict[str | None, int] = {}
+            return np.array(
+                [numbers.setdefault(n.labels.get(topology), len(numbers)) for n in self.nodes],
+                dtype=np.int64,
+            )
+
+        return self.memo(("domain", topology), compute)
+
+    def claims(self, variant: VariantSpec) -> Ints:
+        """By GPU, for a claim of a size or a fraction: the claim in MiB; 0 where the memory is unknown,
+        and 0 where the fraction is below the size that the variant needs."""
+
+        def compute() -> Ints:
+            by_size = [
+                0 if size < 0 or fraction_below_need(variant, size) else claim_mib(variant, size)
+                for size in self.memory_sizes.tolist()
+            ]
+            return np.array(by_size, dtype=np.int64)[self.memory_class]
+
+        return self.memo(("claims", variant.gpu_memory_mib, variant.gpu_memory_fraction), compute)
+
+    def _mask(self, numbers: list[int]) -> Bools:
+        mask = np.zeros(len(self.nodes), dtype=bool)
+        mask[numbers] = True
+        return mask
+
+    # Sums ---------------------------------------------------------------------------------------
+
+    def per_group(self, values: NDArray[Any]) -> Ints:
+        """Sums of a value by GPU, by group."""
+        if not len(self.group_start):
+            return np.zeros(0, dtype=np.int64)
+        sums: Ints = np.add.reduceat(values, self.group_start, dtype=np.int64)
+        return sums
+
+    def per_node(self, values: Ints) -> Ints:
+        """Sums of a value by group, by node."""
+        sums = np.zeros(len(self.nodes), dtype=np.int64)
+        if len(self.node_first_group):
+            sums[self.gpu_nodes] = (
+                values if self.one_type_each else np.add.reduceat(values, self.node_first_group)
+            )
+        return sums
+
+    def most_per_node(self, values: Ints) -> Ints:
+        """The largest value of a node's groups; 0 where it has none."""
+        most = np.zeros(len(self.nodes), dtype=np.int64)
+        if len(self.node_first_group):
+            most[self.gpu_nodes] = (
+                values if self.one_type_each else np.maximum.reduceat(values, self.node_first_group)
+            )
+        return most

@@ -1,0 +1,141 @@
+"""Field types and validators shared by the tables."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+MILLIONTH = Decimal("0.000001")
+LARGEST_COUNT = 10**9
+LARGEST_RATE = Decimal(10) ** 12
+NAME_LENGTH = 255
+
+# Model names end a URL path before these words, so a name that ends in one could not be addressed.
+RESERVED_LAST_SEGMENTS = ("target", "refresh")
+
+
+def name_problem(name: str) -> str | None:
+    """Say what is wrong with a name of any object, or None."""
+    if not name:
+        return "must not be empty"
+    if len(name) > NAME_LENGTH:
+        return f"must have at most {NAME_LENGTH} characters"
+    if name != name.strip():
+        return "must not begin or end with white space"
+    if any(not c.isprintable() for c in name):
+        return "must not have control characters"
+    return None
+
+
+def model_name_problem(name: str) -> str | None:
+    """Say what is wrong with a served model's name, which is part of URL paths, or None."""
+    problem = name_problem(name)
+    if problem:
+        return problem
+    segments = name.split("/")
+    if any(s in ("", ".", "..") for s in segments):
+        return "must not have an empty or dot segment between slashes"
+    if len(segments) > 1 and segments[-1] in RESERVED_LAST_SEGMENTS:
+        return f"must not end in /{segments[-1]}"
+    return None
+
+
+def validate_name(value: str) -> None:
+    """Django validator around `name_problem`."""
+    problem = name_problem(value)
+    if problem:
+        raise ValidationError(_("%(problem)s"), params={"problem": problem}, code="invalid")
+
+
+def validate_model_name(value: str) -> None:
+    """Django validator around `model_name_problem`."""
+    problem = model_name_problem(value)
+    if problem:
+        raise ValidationError(_("%(problem)s"), params={"problem": problem}, code="invalid")
+
+
+def validate_text(value: str) -> None:
+    """Refuse control characters, which PostgreSQL (NUL) or a terminal cannot take."""
+    if any(not c.isprintable() for c in value):
+        raise ValidationError(_("must not have control characters"), code="invalid")
+
+
+if TYPE_CHECKING:
+    _BigInteger = models.BigIntegerField[Decimal | int | str, Decimal]
+else:
+    _BigInteger = models.BigIntegerField
+
+
+class ExactDecimalField(_BigInteger):
+    """A decimal with six places, stored as whole millionths.
+
+    SQLite has no decimal type and would keep a float; integers are exact on every database,
+    up to 9.2e12. Longer decimals are rounded half-even.
+    """
+
+    description = "Decimal with six places"
+
+    def from_db_value(self, value: int | None, expression: Any, connection: Any) -> Decimal | None:
+        return None if value is None else Decimal(value).scaleb(-6)
+
+    def to_python(self, value: Any) -> Decimal | None:
+        if value is None or value == "":
+            return None
+        try:
+            number = Decimal(str(value))
+        except ArithmeticError:
+            raise ValidationError(_("Enter a number."), code="invalid") from None
+        if not number.is_finite():
+            raise ValidationError(_("Enter a number."), code="invalid")
+        if abs(number) > LARGEST_RATE:
+            raise ValidationError(_("Enter a number up to 1e12."), code="invalid")
+        return number.quantize(MILLIONTH, rounding=ROUND_HALF_EVEN)
+
+    def get_prep_value(self, value: Any) -> int | None:
+        number: Any = self.to_python(value)
+        return None if number is None else int(number.scaleb(6))
+
+    def value_to_string(self, obj: models.Model) -> str:
+        value: Any = self.value_from_object(obj)
+        return "" if value is None else str(value)
+
+    def formfield(self, **kwargs: Any) -> forms.Field:
+        return forms.DecimalField(
+            required=not self.blank,
+            label=str(self.verbose_name).capitalize(),
+            help_text=self.help_text,
+            max_digits=19,
+            decimal_places=6,
+            min_value=Decimal(0),
+            max_value=LARGEST_RATE,
+            **{k: v for k, v in kwargs.items() if k in ("widget", "initial", "disabled")},
+        )
+
+    @property
+    def validators(self) -> list[Any]:
+        # BigIntegerField's own range validators speak of the stored millionths.
+        return list(self._validators)  # type: ignore[attr-defined]
+
+
+def count(low: int = 0, **options: Any) -> models.BigIntegerField[Any, Any]:
+    """A whole number from `low` to a billion."""
+    return models.BigIntegerField(
+        validators=[MinValueValidator(low), MaxValueValidator(LARGEST_COUNT)], **options
+    )
+
+
+def decimal(digits: int = 15, **options: Any) -> models.DecimalField[Any, Any]:
+    """A decimal with six places; 15 digits are what SQLite keeps exactly."""
+    return models.DecimalField(max_digits=digits, decimal_places=6, **options)
+
+
+def name_field(unique: bool = True, **options: Any) -> models.CharField[str, str]:
+    """The name of an object."""
+    options.setdefault("validators", [validate_name])
+    return models.CharField(max_length=NAME_LENGTH, unique=unique, **options)

@@ -1,0 +1,24 @@
+"""One writer at a time, from what it reads to what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import connection, transaction
+
+from sizing.models.triggers import ADVISORY_LOCK
+
+
+@contextmanager
+def inventory_lock() -> Iterator[None]:
+    """A transaction that no other inventory write interleaves with.
+
+    SQLite's transactions begin with its one write lock; PostgreSQL takes the lock that the change
+    log's triggers take, before anything is read, so that writers queue instead of deadlocking.
+    """
+    with transaction.atomic():
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_xact_lock(%s)", [ADVISORY_LOCK])
+        yield

@@ -1,0 +1,84 @@
+"""The target question: from parameters to an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.utils import timezone
+
+from sizing import snapshot
+from sizing.domain.answer import Answer
+from sizing.domain.catalog import Question as DomainQuestion
+from sizing.domain.catalog import QuestionError
+from sizing.domain.demand import parse_rate, parse_utilization
+from sizing.services.errors import DeskError
+
+_STATUS = {"not_found": 404}
+
+
+@dataclass(frozen=True)
+class Question(DomainQuestion):
+    """A question as people ask it: `explain_nodes` asks for an entry for every node."""
+
+    explain_nodes: bool = False
+
+
+def known_model(name: str) -> None:
+    """DeskError 404 where there is no such model."""
+    if name not in snapshot.current().catalog.models:
+        raise DeskError(f'no model "{name}"', code="not_found", status=404)
+
+
+def parse_question(model: str, params: Mapping[str, Sequence[str]]) -> Question:
+    """Read a question from parameters, each a list of the values given.
+
+    DeskError 404 where there is no such model, then 400 with the one thing that is wrong.
+    """
+    known_model(model)
+    rate = parse_rate(_single(params, "tokens_per_sec") or "")
+    if rate is None:
+        raise DeskError("tokens_per_sec must be a positive number")
+    share_text = _single(params, "utilization")
+    share = Decimal(1) if share_text is None else parse_utilization(share_text)
+    if share is None:
+        raise DeskError("utilization must be a number in (0, 1]")
+    explain = _single(params, "explain")
+    if explain not in (None, "nodes"):
+        raise DeskError("explain takes only the word nodes")
+    return Question(
+        model=model,
+        tokens_per_sec=rate,
+        profile=_single(params, "profile"),
+        variant=_single(params, "variant"),
+        utilization=share,
+        explain_nodes=explain == "nodes",
+    )
+
+
+def _single(params: Mapping[str, Sequence[str]], name: str) -> str | None:
+    values = params.get(name, [])
+    if len(values) > 1:
+        if name == "tokens_per_sec":
+            raise DeskError("tokens_per_sec must be a positive number")
+        raise DeskError(f"{name} is given twice")
+    return values[0] if values else None
+
+
+def find_answer(question: Question) -> Answer:
+    """The answer as a domain value; DeskError where there is none."""
+    plain = DomainQuestion(
+        question.model, question.tokens_per_sec, question.profile, question.variant, question.utilization
+    )
+    try:
+        return snapshot.current().answer(plain)
+    except QuestionError as refused:
+        status = _STATUS.get(refused.code, 400)
+        raise DeskError(refused.message, code=refused.code, status=status) from refused
+
+
+def ask(question: Question) -> dict[str, Any]:
+    """The answer in its public form; DeskError where there is none."""
+    return find_answer(question).as_dict(timezone.now(), explain_nodes=question.explain_nodes)

@@ -1,0 +1,328 @@
+"""Rows to domain values: the one translator, and the one cache.
+
+A process keeps one snapshot of the inventory. Each question first reads the newest row of the change
+log (`InventoryChange`); where it is the one that the snapshot was read at, the snapshot is current.
+Else what the log names since then is read again, or everything where that is not sure. So no answer is
+older than the last write that was committed before the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from sizing.domain.answer import Answer, answer
+from sizing.domain.catalog import Catalog, Question
+from sizing.domain.fleet import Fleet
+from sizing.domain.hardware import Hardware
+from sizing.domain.specs import (
+    GpuSpec,
+    MeasurementSpec,
+    ModelSpec,
+    NodeSpec,
+    ProfileSpec,
+    ReplicaSpec,
+    Taint,
+    Toleration,
+    VariantSpec,
+)
+from sizing.models import (
+    BenchProfile,
+    Gpu,
+    InventoryChange,
+    Measurement,
+    Node,
+    Placement,
+    Replica,
+    ServedModel,
+    Variant,
+)
+
+Revision = tuple[int, int]
+
+MOST_CHANGES_PATCHED = 2000
+ANSWERS_KEPT = 4096
+
+
+@dataclass
+class Snapshot:
+    """The inventory at one revision; None: the log is empty and nothing may be kept."""
+
+    revision: Revision | None
+    catalog: Catalog
+    fleet: Fleet
+    replica_names: dict[int, str]
+    node_names: dict[int, str]
+    answers: dict[Question, Answer] = field(default_factory=dict)
+
+    def answer(self, question: Question) -> Answer:
+        """The answer to a question, kept for as long as the snapshot is."""
+        found = self.answers.get(question)
+        if found is None:
+            found = answer(self.catalog, self.fleet, question)
+            if len(self.answers) >= ANSWERS_KEPT:
+                self.answers.clear()
+            self.answers[question] = found
+        return found
+
+
+_kept: Snapshot | None = None
+_lock = Lock()
+
+
+def current() -> Snapshot:
+    """The snapshot of the last committed write (within a transaction: of its own writes too)."""
+    global _kept
+    kept = _kept
+    revision = _newest()
+    if kept is not None and revision is not None and kept.revision == revision:
+        return kept
+    with _lock:
+        kept = _kept
+        with _consistent_reads():
+            revision = _newest()
+            if kept is not None and revision is not None and kept.revision == revision:
+                return kept
+            fresh = _patched(kept, revision) if kept is not None and revision is not None else None
+            if fresh is None:
+                fresh = _read(revision)
+        _kept = fresh
+        return fresh
+
+
+def _newest() -> Revision | None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT id, nonce FROM sizing_inventorychange ORDER BY id DESC LIMIT 1")
+        row: Revision | None = cursor.fetchone()
+    return row
+
+
+@contextmanager
+def _consistent_reads() -> Iterator[None]:
+    """Let all reads inside see one committed state, without keeping writers out."""
+    wrapper: BaseDatabaseWrapper = connection
+    if wrapper.in_atomic_block:
+        yield
+    elif wrapper.vendor == "sqlite":
+        # A deferred transaction: Django's own would take the write lock (IMMEDIATE).
+        with connection.cursor() as cursor:
+            cursor.execute("BEGIN DEFERRED")
+            try:
+                yield
+            finally:
+                cursor.execute("ROLLBACK")
+    else:
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield
+
+
+def _read(revision: Revision | None) -> Snapshot:
+    models, catalog = _read_catalog()
+    nodes = _read_nodes()
+    replicas = _read_replicas()
+    return Snapshot(
+        revision=revision,
+        catalog=catalog,
+        fleet=Fleet.build(nodes.values(), models, replicas.values()),
+        replica_names={pk: spec.name for pk, spec in replicas.items()},
+        node_names={pk: spec.name for pk, spec in nodes.items()},
+    )
+
+
+def _patched(kept: Snapshot, revision: Revision) -> Snapshot | None:
+    """The snapshot with what the log names since it was read, or None where all must be read."""
+    if kept.revision is None:
+        return None
+    changes = list(
+        InventoryChange.objects.filter(id__gte=kept.revision[0])
+        .order_by("id")
+        .values_list("id", "kind", "row", "nonce")[: MOST_CHANGES_PATCHED + 1]
+    )
+    # The row that the snapshot was read at must still stand: else this is another history (a backup
+    # that was restored) or one whose beginning was pruned.
+    if not changes or (changes[0][0], changes[0][3]) != kept.revision or len(changes) > MOST_CHANGES_PATCHED:
+        return None
+    kinds: dict[str, set[int]] = {}
+    for _, kind, row, _ in changes[1:]:
+        kinds.setdefault(kind, set()).add(row)
+    if "all" in kinds:
+        return None
+    catalog, fleet = kept.catalog, kept.fleet
+    replica_names, node_names = kept.replica_names, kept.node_names
+    hardware: Hardware | None = None
+    if "catalog" in kinds:
+        models, catalog = _read_catalog()
+        if {m.name: m for m in models} != fleet.models:
+            hardware = fleet.hardware
+    if "node" in kinds:
+        nodes = _read_nodes(kinds["node"])
+        node_names = {pk: n for pk, n in node_names.items() if pk not in kinds["node"]}
+        node_names |= {pk: spec.name for pk, spec in nodes.items()}
+        if len(set(node_names.values())) != len(node_names):
+            return None
+        stay = {n.name: n for n in fleet.hardware.nodes if n.name in set(node_names.values())}
+        hardware = Hardware((stay | {n.name: n for n in nodes.values()}).values())
+    touched = kinds.get("replica", set())
+    replicas = _read_replicas(touched) if touched else {}
+    if hardware is not None:
+        gone = {replica_names[pk] for pk in touched if pk in replica_names}
+        specs = {name: held.spec for name, held in fleet.replicas.items() if name not in gone}
+        specs |= {spec.name: spec for spec in replicas.values()}
+        try:
+            fleet = Fleet.on(hardware, catalog.models, specs.values())
+        except KeyError:
+            return None
+    elif touched:
+        fleet = fleet.with_replicas(
+            removed=[replica_names[pk] for pk in touched if pk in replica_names], added=replicas.values()
+        )
+    if touched:
+        replica_names = {pk: n for pk, n in replica_names.items() if pk not in touched}
+        replica_names |= {pk: spec.name for pk, spec in replicas.items()}
+        if len(replica_names) != len(fleet.replicas):
+            return None
+    return Snapshot(revision, catalog, fleet, replica_names, node_names)
+
+
+def _read_catalog() -> tuple[list[ModelSpec], Catalog]:
+    variants: dict[int, list[VariantSpec]] = {}
+    for row in Variant.objects.order_by("model_id", "position", "id"):
+        variants.setdefault(row.model_id, []).append(variant_spec(row))
+    models = [
+        ModelSpec(
+            name=row.name,
+            priority=row.priority,
+            preemption_policy=row.preemption_policy,
+            min_replicas=row.min_replicas,
+            max_replicas=row.max_replicas,
+            default_profile=row.default_profile.name if row.default_profile else None,
+            workload=row.workload,
+            variants=tuple(variants.get(row.pk, ())),
+        )
+        for row in ServedModel.objects.select_related("default_profile").order_by("name")
+    ]
+    profiles = [
+        ProfileSpec(name=name, refresh_every_h=every)
+        for name, every in BenchProfile.objects.order_by("name").values_list("name", "refresh_every_h")
+    ]
+    return models, Catalog.of(models, profiles, _read_measurements())
+
+
+def _read_measurements() -> Iterator[MeasurementSpec]:
+    rows = Measurement.objects.filter(slo_met=True, tok_per_sec__gt=0).values_list(
+        "variant__model__name",
+        "variant__name",
+        "profile__name",
+        "tok_per_sec",
+        "measured_at",
+        "source",
+        "bound",
+        "engine",
+        "stale_reason",
+        "id",
+    )
+    for model, variant, profile, rate, at, source, bound, engine, stale, pk in rows:
+        yield MeasurementSpec(model, variant, profile, rate, at, source, bound, engine, stale, True, pk)
+
+
+def variant_spec(row: Variant) -> VariantSpec:
+    """A variant's row as a domain value."""
+    return VariantSpec(
+        name=row.name,
+        gpus=row.gpus,
+        nodes=row.nodes,
+        gpu_memory_mib=row.gpu_memory_mib,
+        gpu_memory_fraction=row.gpu_memory_fraction,
+        gpu_types=tuple(row.gpu_types),
+        node_selector=tuple(sorted(row.node_selector.items())),
+        tolerations=tuple(toleration(t) for t in row.tolerations),
+        cpu_millis=row.cpu_millis,
+        memory_mib=row.memory_mib,
+        topology_key=row.topology_key or None,
+    )
+
+
+def toleration(document: dict[str, Any]) -> Toleration:
+    """A toleration in Kubernetes form; `tolerationSeconds` does not matter to where a replica may start."""
+    return Toleration(
+        key=document.get("key") or "",
+        operator=document.get("operator") or "Equal",
+        value=document.get("value") or "",
+        effect=document.get("effect") or "",
+    )
+
+
+def taint(document: dict[str, Any]) -> Taint:
+    """A taint in Kubernetes form."""
+    return Taint(
+        key=document.get("key") or "", value=document.get("value") or "", effect=document.get("effect") or ""
+    )
+
+
+def _read_nodes(only: set[int] | None = None) -> dict[int, NodeSpec]:
+    nodes, gpus = Node.objects.all(), Gpu.objects.all()
+    if only is not None:
+        nodes, gpus = nodes.filter(pk__in=only), gpus.filter(node_id__in=only)
+    of_node: dict[int, list[GpuSpec]] = {}
+    for node_id, index, kind, memory, healthy, outside, partition in gpus.order_by(
+        "node_id", "index"
+    ).values_list("node_id", "index", "type", "memory_mib", "healthy", "used_outside_mib", "partition"):
+        of_node.setdefault(node_id, []).append(GpuSpec(index, kind, memory, healthy, outside, partition))
+    return {
+        pk: NodeSpec(
+            name=name,
+            gpus=tuple(of_node.get(pk, ())),
+            ready=ready,
+            schedulable=schedulable,
+            stale=stale,
+            labels=labels,
+            taints=tuple(taint(t) for t in taints),
+            cpu_millis=cpu,
+            memory_mib=memory,
+            pods=pods,
+        )
+        for pk, name, ready, schedulable, stale, labels, taints, cpu, memory, pods in nodes.values_list(
+            "pk",
+            "name",
+            "ready",
+            "schedulable",
+            "stale",
+            "labels",
+            "taints",
+            "cpu_millis",
+            "memory_mib",
+            "pods",
+        )
+    }
+
+
+def _read_replicas(only: set[int] | None = None) -> dict[int, ReplicaSpec]:
+    replicas, placements = Replica.objects.all(), Placement.objects.all()
+    if only is not None:
+        replicas, placements = replicas.filter(pk__in=only), placements.filter(replica_id__in=only)
+    placed: dict[int, dict[str, list[int]]] = {}
+    for pk, node, index in placements.order_by("replica_id", "gpu__index").values_list(
+        "replica_id", "gpu__node__name", "gpu__index"
+    ):
+        placed.setdefault(pk, {}).setdefault(node, []).append(index)
+    return {
+        pk: ReplicaSpec(
+            name=name,
+            model=model,
+            variant=variant,
+            state=state,
+            started_at=started_at,
+            placement=tuple((node, tuple(indexes)) for node, indexes in sorted(placed.get(pk, {}).items())),
+        )
+        for pk, name, model, variant, state, started_at in replicas.values_list(
+            "pk", "name", "variant__model__name", "variant__name", "state", "started_at"
+        )
+    }
