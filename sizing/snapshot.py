@@ -9,18 +9,17 @@ older than the last write that was committed before the question.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from django.db import connection, transaction
-from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db import connection
 
 from sizing.domain.answer import Answer, answer
 from sizing.domain.catalog import Catalog, Question
 from sizing.domain.fleet import Fleet
 from sizing.domain.hardware import Hardware
+from sizing.domain.overlay import Overlay
 from sizing.domain.specs import (
     GpuSpec,
     MeasurementSpec,
@@ -35,7 +34,6 @@ from sizing.domain.specs import (
 from sizing.models import (
     BenchProfile,
     Gpu,
-    InventoryChange,
     Measurement,
     Node,
     Placement,
@@ -43,6 +41,7 @@ from sizing.models import (
     ServedModel,
     Variant,
 )
+from sizing.models.reads import consistent_reads
 
 Revision = tuple[int, int]
 
@@ -57,7 +56,7 @@ class Snapshot:
     revision: Revision | None
     catalog: Catalog
     fleet: Fleet
-    replica_names: dict[int, str]
+    replica_names: Overlay[int, str]
     node_names: dict[int, str]
     answers: dict[Question, Answer] = field(default_factory=dict)
 
@@ -85,15 +84,17 @@ def current() -> Snapshot:
         return kept
     with _lock:
         kept = _kept
-        with _consistent_reads():
-            revision = _newest()
-            if kept is not None and revision is not None and kept.revision == revision:
-                return kept
-            fresh = _patched(kept, revision) if kept is not None and revision is not None else None
+        with consistent_reads():
+            fresh = _patched(kept) if kept is not None else None
             if fresh is None:
-                fresh = _read(revision)
+                fresh = _read(_newest())
         _kept = fresh
         return fresh
+
+
+_CHANGES_SINCE = (
+    'SELECT id, nonce, kind, "row" FROM sizing_inventorychange WHERE id >= %s ORDER BY id LIMIT %s'
+)
 
 
 def _newest() -> Revision | None:
@@ -101,27 +102,6 @@ def _newest() -> Revision | None:
         cursor.execute("SELECT id, nonce FROM sizing_inventorychange ORDER BY id DESC LIMIT 1")
         row: Revision | None = cursor.fetchone()
     return row
-
-
-@contextmanager
-def _consistent_reads() -> Iterator[None]:
-    """Let all reads inside see one committed state, without keeping writers out."""
-    wrapper: BaseDatabaseWrapper = connection
-    if wrapper.in_atomic_block:
-        yield
-    elif wrapper.vendor == "sqlite":
-        # A deferred transaction: Django's own would take the write lock (IMMEDIATE).
-        with connection.cursor() as cursor:
-            cursor.execute("BEGIN DEFERRED")
-            try:
-                yield
-            finally:
-                cursor.execute("ROLLBACK")
-    else:
-        with transaction.atomic():
-            with connection.cursor() as cursor:
-                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            yield
 
 
 def _read(revision: Revision | None) -> Snapshot:
@@ -132,26 +112,27 @@ def _read(revision: Revision | None) -> Snapshot:
         revision=revision,
         catalog=catalog,
         fleet=Fleet.build(nodes.values(), models, replicas.values()),
-        replica_names={pk: spec.name for pk, spec in replicas.items()},
+        replica_names=Overlay({pk: spec.name for pk, spec in replicas.items()}),
         node_names={pk: spec.name for pk, spec in nodes.items()},
     )
 
 
-def _patched(kept: Snapshot, revision: Revision) -> Snapshot | None:
+def _patched(kept: Snapshot) -> Snapshot | None:
     """The snapshot with what the log names since it was read, or None where all must be read."""
     if kept.revision is None:
         return None
-    changes = list(
-        InventoryChange.objects.filter(id__gte=kept.revision[0])
-        .order_by("id")
-        .values_list("id", "kind", "row", "nonce")[: MOST_CHANGES_PATCHED + 1]
-    )
+    with connection.cursor() as cursor:
+        cursor.execute(_CHANGES_SINCE, [kept.revision[0], MOST_CHANGES_PATCHED + 1])
+        changes = cursor.fetchall()
     # The row that the snapshot was read at must still stand: else this is another history (a backup
     # that was restored) or one whose beginning was pruned.
-    if not changes or (changes[0][0], changes[0][3]) != kept.revision or len(changes) > MOST_CHANGES_PATCHED:
+    if not changes or changes[0][:2] != kept.revision or len(changes) > MOST_CHANGES_PATCHED:
         return None
+    if len(changes) == 1:
+        return kept
+    revision: Revision = changes[-1][:2]
     kinds: dict[str, set[int]] = {}
-    for _, kind, row, _ in changes[1:]:
+    for _, _, kind, row in changes[1:]:
         kinds.setdefault(kind, set()).add(row)
     if "all" in kinds:
         return None
@@ -185,8 +166,8 @@ def _patched(kept: Snapshot, revision: Revision) -> Snapshot | None:
             removed=[replica_names[pk] for pk in touched if pk in replica_names], added=replicas.values()
         )
     if touched:
-        replica_names = {pk: n for pk, n in replica_names.items() if pk not in touched}
-        replica_names |= {pk: spec.name for pk, spec in replicas.items()}
+        renamed = {pk: replicas[pk].name if pk in replicas else None for pk in touched}
+        replica_names = replica_names.changed(renamed)
         if len(replica_names) != len(fleet.replicas):
             return None
     return Snapshot(revision, catalog, fleet, replica_names, node_names)

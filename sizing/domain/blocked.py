@@ -196,7 +196,7 @@ def _fragmentation(now: Survey) -> list[str]:
 
 
 def _draining(fleet: Fleet, counted: Count) -> list[str]:
-    leaving = sorted(name for name, held in fleet.replicas.items() if held.spec.state == "draining")
+    leaving = sorted(fleet.draining)
     if not leaving:
         return []
     gain = room(fleet.with_replicas(removed=leaving), counted.variant) - counted.fitting

@@ -6,14 +6,16 @@ a copy of a few arrays.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
 from sizing.domain.claims import claim_mib
 from sizing.domain.hardware import Bools, Hardware, Ints
+from sizing.domain.overlay import Overlay
 from sizing.domain.specs import (
     HOLDING_STATES,
     SERVING_STATES,
@@ -23,6 +25,11 @@ from sizing.domain.specs import (
     ReplicaSpec,
     VariantSpec,
 )
+
+T = TypeVar("T")
+
+
+_NOBODY: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,8 @@ class _Usage:
     cpu: Ints
     host_memory: Ints
     pods: Ints
-    node_holders: list[frozenset[str]]
+    node_holders: Overlay[int, frozenset[str]]
+    draining: frozenset[str]
 
     def copy(self) -> _Usage:
         return _Usage(
@@ -52,7 +60,8 @@ class _Usage:
             self.cpu.copy(),
             self.host_memory.copy(),
             self.pods.copy(),
-            self.node_holders.copy(),
+            self.node_holders,
+            self.draining,
         )
 
 
@@ -63,15 +72,17 @@ class Fleet:
         self,
         hardware: Hardware,
         models: Mapping[str, ModelSpec],
-        replicas: dict[str, Held],
+        replicas: Overlay[str, Held],
         by_model: dict[str, frozenset[str]],
         usage: _Usage,
+        memo: dict[Hashable, Any] | None = None,
     ) -> None:
         self.hardware = hardware
         self.models = models
         self._replicas = replicas
         self._by_model = by_model
         self._usage = usage
+        self._memo: dict[Hashable, Any] = {} if memo is None else memo
 
     @property
     def replicas(self) -> Mapping[str, Held]:
@@ -97,14 +108,15 @@ class Fleet:
             cpu=np.zeros(nodes, dtype=np.int64),
             host_memory=np.zeros(nodes, dtype=np.int64),
             pods=np.zeros(nodes, dtype=np.int64),
-            node_holders=[frozenset()] * nodes,
+            node_holders=Overlay({}),
+            draining=frozenset(),
         )
-        return cls(hardware, models, {}, {}, usage).with_replicas(added=replicas)
+        return cls(hardware, models, Overlay({}), {}, usage).with_replicas(added=replicas)
 
     def with_replicas(self, removed: Iterable[str] = (), added: Iterable[ReplicaSpec] = ()) -> Fleet:
         """The fleet without some replicas, by name, and with others; names that are not there are ignored."""
         usage = self._usage.copy()
-        replicas = dict(self._replicas)
+        replicas: dict[str, Held | None] = {}
         by_model: dict[str, set[str]] = {}
         node_holders: dict[int, set[str]] = {}
 
@@ -120,31 +132,63 @@ class Fleet:
                 usage.cpu[node] += sign * variant.cpu_millis
                 usage.host_memory[node] += sign * variant.memory_mib
                 usage.pods[node] += sign
-                names = node_holders.setdefault(node, set(usage.node_holders[node]))
+                names = node_holders.setdefault(node, set(self.holders_on(node)))
                 (names.add if sign > 0 else names.discard)(held.spec.name)
 
         def names_of(model: str) -> set[str]:
             return by_model.setdefault(model, set(self._by_model.get(model, ())))
 
         for name in removed:
-            held = replicas.pop(name, None)
-            if held is not None:
+            held = self._replicas.get(name)
+            if held is not None and name not in replicas:
+                replicas[name] = None
                 book(held, -1)
                 names_of(held.spec.model).discard(name)
         for spec in added:
-            held = replicas[spec.name] = self._place(spec)
+            replicas[spec.name] = held = self._place(spec)
             book(held, +1)
             names_of(spec.model).add(spec.name)
-        for node, names in node_holders.items():
-            usage.node_holders[node] = frozenset(names)
+        usage.node_holders = usage.node_holders.changed({n: frozenset(s) for n, s in node_holders.items()})
+        leaving = {name for name, held in replicas.items() if held and held.spec.state == "draining"}
+        usage.draining = (usage.draining - replicas.keys()) | leaving
         merged = self._by_model | {model: frozenset(names) for model, names in by_model.items()}
-        return Fleet(self.hardware, self.models, replicas, merged, usage)
+        return Fleet(self.hardware, self.models, self._replicas.changed(replicas), merged, usage)
 
     def as_if(self, nodes: Iterable[int], **flags: bool) -> Fleet:
         """The fleet as if some nodes, by number, were other than they are (see `Hardware.as_if`)."""
         return Fleet(
-            self.hardware.as_if(nodes, **flags), self.models, self._replicas, self._by_model, self._usage
+            self.hardware.as_if(nodes, **flags),
+            self.models,
+            self._replicas,
+            self._by_model,
+            self._usage,
+            self._memo,
         )
+
+    def less(self, claimed: Ints, holders: Ints, cpu: Ints, host_memory: Ints, pods: Ints) -> Fleet:
+        """The same replicas, as if so much less were held, by GPU and by node.
+
+        What many replicas hold can be taken off in one step so, where only the room that is left matters.
+        """
+        usage = self._usage
+        lighter = _Usage(
+            usage.claimed - claimed,
+            usage.holders - holders,
+            usage.cpu - cpu,
+            usage.host_memory - host_memory,
+            usage.pods - pods,
+            usage.node_holders,
+            usage.draining,
+        )
+        return Fleet(self.hardware, self.models, self._replicas, self._by_model, lighter, self._memo)
+
+    def memo(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """A value that depends on the models, the replicas and their places alone, computed once;
+        callers must not write to it."""
+        found: T | None = self._memo.get(key)
+        if found is None:
+            found = self._memo[key] = compute()
+        return found
 
     def of_model(self, model: str) -> list[ReplicaSpec]:
         """All replicas of a model, by name."""
@@ -154,9 +198,14 @@ class Fleet:
         """The replicas of a model that count as current, by name."""
         return [spec for spec in self.of_model(model) if spec.state in SERVING_STATES]
 
+    @property
+    def draining(self) -> frozenset[str]:
+        """Names of the replicas that are about to end and still hold their GPUs."""
+        return self._usage.draining
+
     def holders_on(self, node: int) -> frozenset[str]:
         """Names of the replicas that hold GPUs on a node."""
-        return self._usage.node_holders[node]
+        return self._usage.node_holders.get(node, _NOBODY)
 
     def _place(self, spec: ReplicaSpec) -> Held:
         gpus: list[int] = []

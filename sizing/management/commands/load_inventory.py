@@ -1,0 +1,79 @@
+"""`manage.py load_inventory FILE [--replace]`"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import Error as DatabaseError
+
+from sizing.inventory.words import counted
+from sizing.services import inventory
+from sizing.services.errors import DeskError
+
+MOST_LINES = 100
+SHOW_PROGRESS_FROM = 500_000
+
+
+class Command(BaseCommand):
+    help = "Load an inventory file (YAML or JSON) in one transaction; a file with an error changes nothing."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", metavar="FILE", help="the inventory file, or - for standard input")
+        parser.add_argument("--replace", action="store_true", help="remove what the file leaves out")
+
+    def handle(self, *args: Any, file: str, replace: bool, **options: Any) -> None:
+        try:
+            with _progress(file):
+                result = _load(file, replace)
+        except inventory.InventoryError as error:
+            for problem in error.problems[:MOST_LINES]:
+                self.stderr.write(str(problem))
+            if error.total > MOST_LINES:
+                self.stderr.write(f"and {error.total - MOST_LINES:,} more")
+            if error.total > 1:
+                self.stderr.write(error.message)
+            sys.exit(2)
+        except DeskError as error:
+            self.stderr.write(error.message)
+            sys.exit(2)
+        except DatabaseError as error:
+            self.stderr.write(f"the database refused: {' '.join(str(error).split())}")
+            sys.exit(2)
+        report = result.as_json()
+        for kind in inventory.KINDS:
+            counts = [
+                f"{report[what][kind]:,} {what}"
+                for what in ("created", "updated", "removed", "unchanged")
+                if report[what][kind]
+            ]
+            if counts:
+                self.stdout.write(f"{kind}: {', '.join(counts)}")
+        for line in result.warning_lines(MOST_LINES):
+            self.stdout.write(f"warning: {line}")
+        warned = len(result.warnings) + result.more_warnings
+        self.stdout.write(f"{counted(result.changed, 'change')}, {counted(warned, 'warning')}")
+
+
+def _load(file: str, replace: bool) -> inventory.LoadResult:
+    if file == "-":
+        return inventory.load(inventory.read_at_most(sys.stdin.buffer), replace)
+    return inventory.load_file(file, replace)
+
+
+def _progress(file: str) -> AbstractContextManager[Any]:
+    """A sign of life on a terminal while a large file loads."""
+    path = Path(file)
+    if (
+        file == "-"
+        or not sys.stderr.isatty()
+        or not path.is_file()
+        or path.stat().st_size < SHOW_PROGRESS_FROM
+    ):
+        return nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status(f"loading {path.name}")

@@ -1,0 +1,124 @@
+"""`manage.py target MODEL TOK_PER_SEC`: the target answer on a terminal."""
+
+from __future__ import annotations
+
+import json
+from typing import IO, Any, cast
+
+from django.core.management.base import CommandParser
+from django.utils import timezone
+from rich.console import Console
+from rich.table import Table
+
+from sizing.domain.answer import Answer
+from sizing.domain.wording import names, number, plural
+from sizing.management.desk_command import DeskCommand
+from sizing.services.targets import find_answer, parse_question
+
+_PIPE_WIDTH = 120
+
+
+class Command(DeskCommand):
+    """Exit 0 where it fits, 1 where it does not, 2 on an error."""
+
+    help = "How many replicas a model needs for so many tokens per second, and whether they fit."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("model", help="name of the model")
+        parser.add_argument("tokens_per_sec", metavar="tok_per_sec", help="output tokens per second")
+        parser.add_argument("--profile", help="bench profile; else the model's own")
+        parser.add_argument("--variant", help="variant; else the first that is measured")
+        parser.add_argument("--utilization", help="share of the measured throughput to plan with, in (0, 1]")
+        parser.add_argument("--nodes", action="store_true", help="show every node, not only their counts")
+        parser.add_argument("--json", action="store_true", help="the answer as the API gives it")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        params = {
+            name: [options[name]]
+            for name in ("tokens_per_sec", "profile", "variant", "utilization")
+            if options[name] is not None
+        }
+        answer = find_answer(parse_question(options["model"], params))
+        if options["json"]:
+            form = answer.as_dict(timezone.now(), explain_nodes=options["nodes"])
+            self.stdout.write(json.dumps(form, indent=2, ensure_ascii=False))
+        else:
+            self._show(answer, options["nodes"])
+        if not answer.fits:
+            raise SystemExit(1)
+
+    def _show(self, answer: Answer, every_node: bool) -> None:
+        console = Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True, markup=False)
+        if not console.is_terminal:
+            console.width = _PIPE_WIDTH
+        form = answer.as_dict(timezone.now())
+        console.print(headline(answer), style="bold")
+        figures = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+        for name, value in _figures(answer, form):
+            figures.add_row(name, value)
+        console.print(figures)
+        for warning in form["warnings"]:
+            console.print(f"warning: {warning}", style="yellow")
+        if not answer.fits:
+            console.print("blocked:", style="bold red")
+            for sentence in answer.blocked:
+                console.print(f"  {sentence}")
+        console.print(_node_table(answer) if every_node else _code_table(answer))
+
+
+def headline(answer: Answer) -> str:
+    """The answer in one sentence."""
+    counted = answer.count
+    begin = (
+        f"{counted.model.name} needs {plural(counted.needed, 'replica')} for"
+        f" {number(answer.question.tokens_per_sec)} tok/s; {_verb(counted.current, 'run')}"
+    )
+    if not counted.more:
+        return f"{begin}: served" + (f", {number(counted.surplus)} to spare" if counted.surplus else "")
+    if answer.fits:
+        return f"{begin}: the other {_verb(counted.more, 'fit')}"
+    return f"{begin}: {number(answer.room)} of the other {number(counted.more)} {_fit(answer.room)}"
+
+
+def _verb(count: int, verb: str) -> str:
+    return f"{number(count)} {verb}{'s' if count == 1 else ''}"
+
+
+def _fit(count: int) -> str:
+    return "fits" if count == 1 else "fit"
+
+
+def _figures(answer: Answer, form: dict[str, Any]) -> list[tuple[str, str]]:
+    counted, measured = answer.count, answer.count.measurement
+    quality = f", {measured.bound}" if measured.bound else ""
+    stale = ", stale" if form["measurement"]["stale"] else ""
+    return [
+        ("variant", f"{counted.variant.name} on {measured.profile}"),
+        (
+            "one replica",
+            f"{number(measured.tok_per_sec)} tok/s"
+            f" ({measured.source}, {measured.measured_at:%Y-%m-%d}{quality}{stale})",
+        ),
+        ("running now", f"{number(counted.current)} replicas, {number(counted.current_tok_per_sec)} tok/s"),
+        ("needed", number(counted.needed)),
+        ("more", number(counted.more)),
+        ("room", f"{number(answer.room)} ({number(counted.free_room)} free)"),
+        ("fits", "yes" if answer.fits else "no"),
+    ]
+
+
+def _code_table(answer: Answer) -> Table:
+    table = Table("reason", "nodes", "which", box=None, header_style="dim", padding=(0, 2, 0, 0))
+    by_code: dict[str, list[str]] = {}
+    for node, code in zip(answer.fleet.hardware.nodes, answer.survey.codes, strict=True):
+        by_code.setdefault(code, []).append(node.name)
+    for code, there in sorted(by_code.items(), key=lambda item: (-len(item[1]), item[0])):
+        table.add_row(code, number(len(there)), names(there))
+    return table
+
+
+def _node_table(answer: Answer) -> Table:
+    table = Table("node", "fits", "reason", "", box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for node in answer.nodes:
+        table.add_row(node["node"], number(node["fits"]), node["code"], node["say"])
+    return table

@@ -1,0 +1,47 @@
+"""Writes of single objects, each in one transaction: all of it, or nothing and a `DeskError`.
+
+Fields come in the words of the inventory file, other objects by name, with their shape checked; those left
+out keep what they are. What needs a look at other rows is checked here, under the lock of all writers.
+"""
+
+from collections.abc import Callable
+
+from django.db.models import Model
+
+from sizing.models import BenchProfile, Measurement, Node, Replica, ServedModel, Target, Variant
+from sizing.services.editing.catalog import (
+    save_measurement,
+    save_model,
+    save_profile,
+    save_target,
+    save_variant,
+)
+from sizing.services.editing.fleet import save_node, save_replica
+from sizing.services.editing.rows import Given, remove
+
+__all__ = [
+    "remove",
+    "save",
+    "save_measurement",
+    "save_model",
+    "save_node",
+    "save_profile",
+    "save_replica",
+    "save_target",
+    "save_variant",
+]
+
+_SAVE: dict[type[Model], Callable[[Given, int | None], int]] = {
+    BenchProfile: save_profile,
+    Measurement: save_measurement,
+    Node: save_node,
+    Replica: save_replica,
+    ServedModel: save_model,
+    Target: save_target,
+    Variant: save_variant,
+}
+
+
+def save(table: type[Model], given: Given, pk: int | None = None) -> int:
+    """Make an object of a table, or change the one of this id. Gives the id."""
+    return _SAVE[table](given, pk)

@@ -1,0 +1,93 @@
+"""`manage.py target`: the same answer on a terminal, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+from tests import builders
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def fleet() -> None:
+    chat = builders.profile()
+    llama = builders.model("meta-llama/Llama-3.1-70B:fp8", default_profile=chat)
+    tp4 = builders.variant(llama)
+    builders.measurement(tp4, chat, "1180.5")
+    node = builders.node()
+    builders.node("gpu-b1", 2)
+    builders.replica("llama-0", tp4, node, (0, 1, 2, 3))
+
+
+MODEL = "meta-llama/Llama-3.1-70B:fp8"
+
+
+def run(*words: str) -> tuple[int, str, str]:
+    out, err = StringIO(), StringIO()
+    try:
+        call_command("target", *words, stdout=out, stderr=err, no_color=True)
+    except SystemExit as end:
+        return int(str(end.code)), out.getvalue(), err.getvalue()
+    return 0, out.getvalue(), err.getvalue()
+
+
+@pytest.mark.usefixtures("fleet")
+def test_it_exits_0_where_it_fits() -> None:
+    code, out, err = run(MODEL, "2361")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0] == f"{MODEL} needs 2 replicas for 2,361 tok/s; 1 runs: the other 1 fits"
+
+
+@pytest.mark.usefixtures("fleet")
+def test_it_exits_1_where_it_does_not_fit_and_says_why() -> None:
+    code, out, err = run(MODEL, "5000")
+    assert (code, err) == (1, "")
+    lines = [line.rstrip() for line in out.splitlines()]
+    assert lines[0] == f"{MODEL} needs 5 replicas for 5,000 tok/s; 1 runs: 1 of the other 4 fits"
+    assert "  1 of 4 more replicas fits; 3 more need 4 free GPUs of one type on one node each" in lines
+    assert "  1 node (gpu-b1): 2 such GPUs in all, 4 are needed on one node" in lines
+
+
+@pytest.mark.usefixtures("fleet")
+def test_what_is_served_is_said_to_be() -> None:
+    _, out, _ = run(MODEL, "100")
+    assert out.splitlines()[0] == f"{MODEL} needs 1 replica for 100 tok/s; 1 runs: served"
+
+
+@pytest.mark.usefixtures("fleet")
+def test_json_is_the_answer_of_the_api() -> None:
+    code, out, _ = run(MODEL, "5000", "--json", "--utilization", "0.8")
+    form = json.loads(out)
+    assert code == 1
+    assert (form["needed"], form["current"], form["more"], form["room"]) == (6, 1, 5, 1)
+    assert "nodes" not in form
+    assert [n["code"] for n in json.loads(run(MODEL, "5000", "--json", "--nodes")[1])["nodes"]] == [
+        "open",
+        "too_few_gpus",
+    ]
+
+
+@pytest.mark.usefixtures("fleet")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nobody", "5"], 'no model "nobody"'),
+        ([MODEL, "NaN"], "tokens_per_sec must be a positive number"),
+        ([MODEL, "5", "--profile", "x"], 'no profile "x"; there are chat'),
+        ([MODEL, "5", "--utilization", "2"], "utilization must be a number in (0, 1]"),
+    ],
+)
+def test_an_error_is_one_line_and_exit_2(words: list[str], message: str) -> None:
+    assert run(*words) == (2, "", message + "\n")
+
+
+@pytest.mark.usefixtures("fleet")
+def test_every_node_can_be_listed() -> None:
+    _, out, _ = run(MODEL, "5000", "--nodes")
+    rows = [line.split()[:3] for line in out.splitlines() if line.startswith("gpu-")]
+    assert rows == [["gpu-a1", "1", "open"], ["gpu-b1", "0", "too_few_gpus"]]
