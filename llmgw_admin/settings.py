@@ -116,7 +116,7 @@ if ENVIRONMENT.https:
     # A proxy in front speaks HTTPS, sets X-Forwarded-Proto, and takes it off what clients send.
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_SSL_REDIRECT = True
-    SECURE_REDIRECT_EXEMPT = [r"^healthz/?$", r"^metrics/?$"]  # probes come from inside, by plain HTTP
+    SECURE_REDIRECT_EXEMPT = [r"^healthz/?$"]  # probes come from inside, by plain HTTP
     SECURE_HSTS_SECONDS = 365 * 24 * 3600
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True
     SECURE_HSTS_PRELOAD = True
@@ -130,6 +130,8 @@ LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
+DATE_FORMAT = "Y-m-d"
+DATETIME_FORMAT = "Y-m-d H:i"
 
 # Static files come straight from the code: nothing has to be collected before the first start.
 STATIC_URL = "/static/"

@@ -1,0 +1,1 @@
+"""The desk's pages: Django's admin, as operators of GPU clusters want it. The site registers all of it."""

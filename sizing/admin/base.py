@@ -1,0 +1,223 @@
+"""What every list and form of the desk shares: bounds, clear refusals, confirmed actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError
+from django.db.models import Count, IntegerField, Model, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.text import capfirst
+
+from sizing.inventory.document import Findings
+from sizing.services.locking import inventory_lock
+from sizing.templatetags.desk import NOTHING
+
+NAMES_SHOWN = 5
+CHANGES_SHOWN = 50
+DELETED_AT_ONCE = 500
+OBJECTS_SHOWN = 200
+ERRORS_SHOWN = 20
+WARNINGS_SHOWN = 5
+
+
+class DeskChangeList(ChangeList):
+    """A list that reads what its columns need in a constant number of queries."""
+
+    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
+        queryset = super().get_queryset(request, exclude_parameters)
+        return self.model_admin.for_list(queryset)  # type: ignore[attr-defined,no-any-return]
+
+
+class DeskModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    list_per_page = 100
+    list_max_show_all = 200
+    show_full_result_count = False
+    empty_value_display = NOTHING
+
+    label_related: tuple[str, ...] = ()  # what `autocomplete_label` follows
+
+    def for_list(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Add to a list's rows what its columns show."""
+        return queryset
+
+    def autocomplete_label(self, obj: Any) -> str:
+        """How this object is offered where another one refers to it."""
+        return str(obj)
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        title = capfirst(str(self.opts.verbose_name_plural))
+        return super().changelist_view(request, {"title": title, **(extra_context or {})})
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return DeskChangeList
+
+    def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field: Any = super().formfield_for_foreignkey(db_field, request, **kwargs)
+        related = self.admin_site._registry.get(db_field.remote_field.model)
+        if field is not None and isinstance(related, DeskModelAdmin):
+            field.label_from_instance = related.autocomplete_label
+            if related.label_related:
+                field.queryset = field.queryset.select_related(*related.label_related)
+        return field
+
+    # Saving
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        form = super().get_form(request, obj, change=change, **kwargs)
+        refusal: list[str] = getattr(request, "refusal", [])
+        if not refusal:
+            return form
+
+        class Refused(form):  # type: ignore[valid-type,misc]
+            def clean(self) -> Any:
+                cleaned = super().clean()
+                self.add_error(None, ValidationError(refusal))
+                return cleaned
+
+        return Refused
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        if request.method != "POST":
+            return super().changeform_view(request, object_id, form_url, extra_context)
+        try:
+            with inventory_lock():
+                return super().changeform_view(request, object_id, form_url, extra_context)
+        except SaveRefusedError as refused:
+            lines = refused.lines
+        except IntegrityError:
+            lines = ["Somebody else changed this meanwhile; reload the page and try again."]
+        # All is rolled back. The same form again, now with the refusal among its errors.
+        request.refusal = lines  # type: ignore[attr-defined]
+        return super().changeform_view(request, object_id, form_url, extra_context)
+
+    # Deleting
+
+    def why_kept(self, objs: Iterable[Any]) -> str | None:
+        """Why these objects cannot be deleted, in one sentence; None where they can."""
+        return None
+
+    def get_deleted_objects(
+        self, objs: Any, request: HttpRequest
+    ) -> tuple[list[Any], dict[Any, Any], set[Any], list[Any]]:
+        number = objs.count() if isinstance(objs, QuerySet) else len(objs)
+        if number > DELETED_AT_ONCE:
+            refusal = (
+                f"{number} are selected; at most {DELETED_AT_ONCE} can be deleted at once."
+                " `manage.py load_inventory FILE --replace` removes any number."
+            )
+            return [], {}, set(), [refusal]
+        kept = self.why_kept(objs)
+        if kept:
+            return [], {}, set(), [kept]
+        deleted, counts, lacking, protected = super().get_deleted_objects(objs, request)
+        return shortened(deleted), dict(counts), set(lacking), shortened(protected)
+
+    # Actions
+
+    def confirmation(
+        self, request: HttpRequest, *, action: str, title: str, changes: Sequence[str], note: str, button: str
+    ) -> HttpResponse:
+        """A page that shows what the action will change, and does it when it is posted back."""
+        return TemplateResponse(
+            request,
+            "admin/desk_confirm_action.html",
+            {
+                **self.admin_site.each_context(request),
+                "title": title,
+                "subtitle": None,
+                "opts": self.opts,
+                "changes": changes[:CHANGES_SHOWN],
+                "hidden": max(len(changes) - CHANGES_SHOWN, 0),
+                "note": note,
+                "action": action,
+                "button": button,
+                "checkbox_name": ACTION_CHECKBOX_NAME,
+                "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),
+                "select_across": request.POST.get("select_across", "0"),
+                "media": self.media,
+            },
+        )
+
+    def log_all(self, request: HttpRequest, objs: Sequence[Model], field: str) -> None:
+        """Write one line of history for each of the objects that an action changed."""
+        message = [{"changed": {"fields": [field]}}]
+        LogEntry.objects.log_actions(request.user.pk or 0, objs, CHANGE, message)
+
+
+class HoldingAdmin(DeskModelAdmin):
+    """For tables that say who holds what: a save that the holding rules refuse is a form error."""
+
+    def check_held(self, obj: Any, form: Any) -> Findings:
+        """What is wrong or odd about what is held, now that `obj` is written."""
+        raise NotImplementedError
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        found = self.check_held(form.instance, form)
+        if found.errors:
+            raise SaveRefusedError([str(problem) for problem in found.errors])
+        for warning in found.warnings[:WARNINGS_SHOWN]:
+            self.message_user(request, str(warning), messages.WARNING)
+        if len(found.warnings) > WARNINGS_SHOWN:
+            more = len(found.warnings) - WARNINGS_SHOWN
+            self.message_user(request, f"and {more} more warnings", messages.WARNING)
+
+
+class SaveRefusedError(Exception):
+    """What is wrong with a save, one line each; raised inside the transaction that it undoes."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        super().__init__(lines[0])
+        self.lines = [
+            *lines[:ERRORS_SHOWN],
+            *([f"and {len(lines) - ERRORS_SHOWN} more"] * (len(lines) > ERRORS_SHOWN)),
+        ]
+
+
+def some_names(names: Sequence[str], total: int) -> str:
+    """Up to five names, then how many more."""
+    shown = ", ".join(names[:NAMES_SHOWN])
+    more = total - min(len(names), NAMES_SHOWN)
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def shortened(nested: Sequence[Any]) -> list[Any]:
+    """A nested list of objects cut where a page of it would be no use."""
+    left = OBJECTS_SHOWN
+
+    def cut(items: Sequence[Any]) -> list[Any]:
+        nonlocal left
+        kept: list[Any] = []
+        for item in items:
+            if left <= 0:
+                kept.append("… and more")
+                break
+            if isinstance(item, list):
+                kept.append(cut(item))
+            else:
+                left -= 1
+                kept.append(item)
+        return kept
+
+    return cut(nested)
+
+
+def counted(queryset: QuerySet[Any], outer: str) -> Coalesce:
+    """How many rows of `queryset` have the outer row as `outer`, as an annotation without a join."""
+    counts = queryset.filter(**{outer: OuterRef("pk")}).order_by().values(outer).annotate(n=Count("pk"))
+    return Coalesce(Subquery(counts.values("n"), output_field=IntegerField()), 0)

@@ -1,0 +1,286 @@
+"""What is served: models, their variants, and the profiles that they are asked on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from sizing.admin.base import NAMES_SHOWN, DeskModelAdmin, HoldingAdmin, counted, some_names
+from sizing.admin.fields import gpu_types_field, labels_field, tolerations_field
+from sizing.admin.target_page import target_view
+from sizing.domain.specs import SERVING_STATES
+from sizing.inventory.document import Findings
+from sizing.models import BenchProfile, Measurement, Replica, ServedModel, Variant
+from sizing.services.inventory import check_variant
+from sizing.templatetags.desk import num
+
+
+def replicas_of(**which: Any) -> str | None:
+    """The replicas that run so, as the reason why the object stays."""
+    replicas = Replica.objects.filter(**which).order_by("name")
+    names = list(replicas.values_list("name", flat=True)[:NAMES_SHOWN])
+    if not names:
+        return None
+    total = replicas.count()
+    runs = "replicas run" if total > 1 else "replica runs"
+    return f"{total} {runs} so: {some_names(names, total)}. Delete them first."
+
+
+def ask_link(model: ServedModel, query: str = "") -> SafeString:
+    return format_html(
+        '<a class="desk-ask-link" href="{}{}" aria-label="What would {} take?">Ask</a>',
+        reverse("admin:sizing_servedmodel_target", args=[model.pk]),
+        f"?{query}" if query else "",
+        model.name,
+    )
+
+
+def shape_of(variant: Variant) -> str:
+    """`4 GPUs`, or `2 nodes × 8 GPUs`."""
+    gpus = f"{num(variant.gpus)} GPU{'s' if variant.gpus > 1 else ''}"
+    return f"{num(variant.nodes)} nodes × {gpus}" if variant.nodes > 1 else gpus
+
+
+def claim_of(variant: Variant) -> str:
+    """What a replica reserves on each of its GPUs."""
+    share = variant.gpu_memory_fraction
+    parts = []
+    if share is not None:
+        parts.append(num(share * Decimal(100), "% of the GPU"))
+    if variant.gpu_memory_mib is not None:
+        size = num(variant.gpu_memory_mib, "MiB")
+        parts.append(f"at least {size}" if parts else size)
+    return ", ".join(parts) or "whole GPU"
+
+
+def types_of(variant: Variant) -> str:
+    """The GPU types that a variant runs on."""
+    return ", ".join(map(str, variant.gpu_types)) or "any"
+
+
+class VariantLines(admin.TabularInline):  # type: ignore[type-arg]
+    """A model's variants, to be read; each has a form of its own."""
+
+    model = Variant
+    extra = 0
+    can_delete = False
+    show_change_link = True
+    fields = ("position", "shape", "claim", "types")
+    readonly_fields = fields
+    ordering = ("position", "id")
+    verbose_name_plural = "variants, in order of preference"
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    shape = staticmethod(admin.display(description="GPUs a replica")(shape_of))
+    claim = staticmethod(admin.display(description="claim on each GPU")(claim_of))
+    types = staticmethod(admin.display(description="GPU types")(types_of))
+
+
+class ServedModelAdmin(DeskModelAdmin):
+    list_display = (
+        "name",
+        "ask",
+        "priority",
+        "running",
+        "minimum",
+        "maximum",
+        "variant_count",
+        "default_profile",
+        "workload",
+        "owner",
+    )
+    list_filter = ("workload", "preemption_policy")
+    search_fields = ("name", "owner")
+    ordering = ("name",)
+    list_select_related = ("default_profile",)
+    autocomplete_fields = ("default_profile",)
+    inlines = (VariantLines,)
+    fieldsets = (
+        (None, {"fields": ("name", "workload", "owner", "default_profile")}),
+        ("Replicas", {"fields": ("min_replicas", "max_replicas")}),
+        ("Preemption", {"fields": ("priority", "preemption_policy")}),
+    )
+
+    def for_list(self, queryset: QuerySet[ServedModel]) -> QuerySet[ServedModel]:
+        serving = Replica.objects.filter(state__in=SERVING_STATES)
+        return queryset.annotate(
+            running_count=counted(serving, "variant__model"),
+            variants_count=counted(Variant.objects.all(), "model"),
+        )
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.target)
+        return [
+            path("<path:object_id>/target/", view, name="sizing_servedmodel_target"),
+            *super().get_urls(),
+        ]
+
+    def target(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return target_view(self, request, object_id)
+
+    def why_kept(self, objs: Iterable[ServedModel]) -> str | None:
+        return replicas_of(variant__model__in=list(objs))
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        variant_admin = self.admin_site.get_model_admin(Variant)
+        extra = {"may_add_variant": variant_admin.has_add_permission(request), **(extra_context or {})}
+        return super().change_view(request, object_id, form_url, extra)
+
+    @admin.display(description="ask")
+    def ask(self, model: ServedModel) -> SafeString | str:
+        return ask_link(model) if model.workload == ServedModel.Workload.MODEL else ""
+
+    @admin.display(description="running", ordering="running_count")
+    def running(self, model: Any) -> str:
+        return num(model.running_count)
+
+    @admin.display(description="min", ordering="min_replicas")
+    def minimum(self, model: ServedModel) -> str:
+        return num(model.min_replicas)
+
+    @admin.display(description="max", ordering="max_replicas")
+    def maximum(self, model: ServedModel) -> str:
+        return num(model.max_replicas) if model.max_replicas is not None else "no limit"
+
+    @admin.display(description="variants", ordering="variants_count")
+    def variant_count(self, model: Any) -> str:
+        return num(model.variants_count)
+
+
+class VariantForm(forms.ModelForm):  # type: ignore[type-arg]
+    gpu_types = gpu_types_field(label="GPU types", help_text="Empty: any.")
+    node_selector = labels_field("node_selector", help_text="Labels that a node must carry.")
+    tolerations = tolerations_field(help_text="Kubernetes form.")
+
+    def clean_topology_key(self) -> str | None:
+        return self.cleaned_data["topology_key"] or None
+
+
+class VariantAdmin(HoldingAdmin):
+    form = VariantForm
+    list_display = ("name", "model", "position", "shape", "claim", "types", "replica_count")
+    search_fields = ("name", "model__name")
+    ordering = ("model__name", "position", "id")
+    list_select_related = ("model",)
+    autocomplete_fields = ("model",)
+    label_related = ("model",)
+    fieldsets = (
+        (None, {"fields": ("model", "name", "position")}),
+        ("Shape", {"fields": ("gpus", "nodes", "gpu_types", "topology_key")}),
+        ("Claim on each GPU", {"fields": ("gpu_memory_mib", "gpu_memory_fraction")}),
+        ("Nodes", {"fields": ("node_selector", "tolerations", "cpu_millis", "memory_mib")}),
+    )
+
+    shape = staticmethod(admin.display(description="GPUs a replica")(shape_of))
+    claim = staticmethod(admin.display(description="claim on each GPU")(claim_of))
+    types = staticmethod(admin.display(description="GPU types")(types_of))
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Variant]:
+        return super().get_queryset(request).select_related("model")
+
+    def for_list(self, queryset: QuerySet[Variant]) -> QuerySet[Variant]:
+        return queryset.annotate(replicas_count=counted(Replica.objects.all(), "variant"))
+
+    def autocomplete_label(self, obj: Variant) -> str:
+        return f"{obj.model.name} · {obj.name}"
+
+    def check_held(self, obj: Variant, form: Any) -> Findings:
+        return check_variant(obj.pk)
+
+    def why_kept(self, objs: Iterable[Variant]) -> str | None:
+        return replicas_of(variant__in=list(objs))
+
+    @admin.display(description="replicas", ordering="replicas_count")
+    def replica_count(self, variant: Any) -> str:
+        return num(variant.replicas_count)
+
+
+class BenchProfileForm(forms.ModelForm):  # type: ignore[type-arg]
+    def clean(self) -> Any:
+        cleaned = super().clean()
+        limits = ("ttft_ms", "itl_ms", "e2e_ms")
+        if not any(name in self.errors or self.cleaned_data.get(name) for name in limits):
+            self.add_error(None, "The SLO needs at least one limit: TTFT, ITL or end to end.")
+        return cleaned
+
+
+class BenchProfileAdmin(DeskModelAdmin):
+    form = BenchProfileForm
+    list_display = (
+        "name",
+        "tokens_in",
+        "tokens_out",
+        "ttft",
+        "itl",
+        "e2e",
+        "percentile_met",
+        "arrival",
+        "refresh",
+    )
+    list_filter = ("arrival",)
+    search_fields = ("name",)
+    ordering = ("name",)
+    fieldsets = (
+        (None, {"fields": ("name", "input_tokens", "output_tokens", "arrival")}),
+        ("SLO: at least one limit", {"fields": ("ttft_ms", "itl_ms", "e2e_ms", "percentile")}),
+        ("Measuring anew", {"fields": ("refresh_every_h",)}),
+    )
+
+    def why_kept(self, objs: Iterable[BenchProfile]) -> str | None:
+        number = Measurement.objects.filter(profile__in=list(objs)).count()
+        if not number:
+            return None
+        return (
+            f"{num(number)} measurement{'s were' if number > 1 else ' was'} taken on it. Delete them first."
+        )
+
+    @admin.display(description="input (tokens)", ordering="input_tokens")
+    def tokens_in(self, profile: BenchProfile) -> str:
+        return num(profile.input_tokens)
+
+    @admin.display(description="output (tokens)", ordering="output_tokens")
+    def tokens_out(self, profile: BenchProfile) -> str:
+        return num(profile.output_tokens)
+
+    @admin.display(description="TTFT (ms)", ordering="ttft_ms")
+    def ttft(self, profile: BenchProfile) -> str:
+        return num(profile.ttft_ms)
+
+    @admin.display(description="ITL (ms)", ordering="itl_ms")
+    def itl(self, profile: BenchProfile) -> str:
+        return num(profile.itl_ms)
+
+    @admin.display(description="end to end (ms)", ordering="e2e_ms")
+    def e2e(self, profile: BenchProfile) -> str:
+        return num(profile.e2e_ms)
+
+    @admin.display(description="met by (%)", ordering="percentile")
+    def percentile_met(self, profile: BenchProfile) -> str:
+        return num(profile.percentile)
+
+    @admin.display(description="refresh every (h)", ordering="refresh_every_h")
+    def refresh(self, profile: BenchProfile) -> str:
+        return num(profile.refresh_every_h) if profile.refresh_every_h is not None else "by hand"
+
+
+ADMINS = ((ServedModel, ServedModelAdmin), (Variant, VariantAdmin), (BenchProfile, BenchProfileAdmin))

@@ -1,0 +1,195 @@
+"""The admin site: its order, its home page, its sign-in."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from typing import Any
+
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.admin.views.autocomplete import AutocompleteJsonView
+from django.core.cache import cache
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+WINDOW_S = 300
+FAILURES_PER_NAME = 10
+FAILURES_PER_ADDRESS = 100
+
+# Group, its models (app label and model name) in the order in which an operator looks for them.
+GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("fleet", "Fleet", ("sizing.node", "sizing.gpu", "sizing.replica")),
+    ("served", "What is served", ("sizing.servedmodel", "sizing.variant", "sizing.benchprofile")),
+    ("measured", "Measured", ("sizing.measurement", "sizing.refresh")),
+    ("wishes", "Wishes", ("sizing.target",)),
+    ("access", "Access", ("auth.user", "auth.group", "sizing.apitoken")),
+)
+IN_HEADER = (
+    "sizing.servedmodel",
+    "sizing.node",
+    "sizing.replica",
+    "sizing.measurement",
+    "sizing.target",
+    "sizing.refresh",
+)
+MODELS_ON_INDEX = 50
+
+
+class DeskAutocomplete(AutocompleteJsonView):
+    """Offers objects under the label that their own admin gives them."""
+
+    def serialize_result(self, obj: Any, to_field_name: str) -> dict[str, str]:
+        label = getattr(self.model_admin, "autocomplete_label", str)
+        return {"id": str(getattr(obj, to_field_name)), "text": label(obj)}
+
+
+class DeskAdminSite(admin.AdminSite):
+    site_title = "Capacity desk"
+    site_header = "Capacity desk"
+    index_title = "Capacity desk"
+    site_url = None
+    # All lists are in the header and on the index; tables need the width.
+    enable_nav_sidebar = False
+    index_template = "admin/desk_index.html"
+
+    def __init__(self, name: str = "admin") -> None:
+        super().__init__(name)
+        # Here and not by decorators: Django imports this package while it makes its default site, and what
+        # registers itself in that moment registers with a site that is then thrown away.
+        from sizing.admin import access, catalog, gpus, measured, nodes, replicas, wishes
+
+        for model, model_admin in (
+            *nodes.ADMINS,
+            *gpus.ADMINS,
+            *replicas.ADMINS,
+            *catalog.ADMINS,
+            *measured.ADMINS,
+            *wishes.ADMINS,
+            *access.ADMINS,
+        ):
+            self.register(model, model_admin)
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """Models in the operators' groups, not by Django app; what no group names stays with its app."""
+        found: dict[str, Any] = {}
+        rest: list[Any] = []
+        grouped = {name for _key, _title, names in GROUPS for name in names}
+        apps_by_label = self._build_app_dict(request, app_label)
+        if app_label:
+            apps_by_label = {app_label: apps_by_label} if apps_by_label else {}
+        for label, app in sorted(apps_by_label.items()):
+            others = []
+            for model in app["models"]:
+                name = f"{label}.{model['object_name'].lower()}"
+                if name in grouped:
+                    found[name] = model
+                else:
+                    others.append(model)
+            if others:
+                rest.append({**app, "models": others})
+        groups = []
+        for key, title, names in GROUPS:
+            models = [found[name] for name in names if name in found]
+            if models:
+                groups.append(
+                    {
+                        "name": title,
+                        "app_label": key,
+                        "app_url": f"{reverse('admin:index', current_app=self.name)}#group-{key}",
+                        "has_module_perms": True,
+                        "models": models,
+                    }
+                )
+        return [*groups, *rest]
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        context = super().each_context(request)
+        links = {}
+        for app in context["available_apps"]:
+            for model in app["models"]:
+                if model["admin_url"]:
+                    name = f"{model['model']._meta.app_label}.{model['object_name'].lower()}"
+                    links[name] = {"name": model["name"], "url": model["admin_url"]}
+        context["desk_links"] = [links[name] for name in IN_HEADER if name in links]
+        return context
+
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
+        return super().index(request, {**self._ask_box(request), **(extra_context or {})})
+
+    def _ask_box(self, request: HttpRequest) -> dict[str, Any]:
+        model = apps.get_model("sizing", "ServedModel")
+        model_admin: Any = self._registry.get(model)
+        if model_admin is None or not model_admin.has_view_permission(request):
+            return {"ask_allowed": False}
+        rows = list(
+            model_admin.for_list(model._default_manager.filter(workload="model")).order_by("name")[
+                : MODELS_ON_INDEX + 1
+            ]
+        )
+        return {
+            "ask_allowed": True,
+            "ask_models": rows[:MODELS_ON_INDEX],
+            "ask_more": len(rows) > MODELS_ON_INDEX,
+            "ask_may_add": model_admin.has_add_permission(request),
+        }
+
+    def autocomplete_view(self, request: HttpRequest) -> JsonResponse:
+        return DeskAutocomplete.as_view(admin_site=self)(request)  # type: ignore[return-value]
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Sign in; after too many failures for a name, or from an address, wait. `next` is kept."""
+        if request.method != "POST":
+            return super().login(request, extra_context)
+        address = request.META.get("REMOTE_ADDR", "")
+        name = request.POST.get("username", "").casefold()
+        by_name = _key("name", address, name)
+        by_address = _key("address", address)
+        # Counted before the password is looked at, so that parallel tries are held to the limit too.
+        if _count(by_name) > FAILURES_PER_NAME or _count(by_address) > FAILURES_PER_ADDRESS:
+            return self._too_many(request)
+        response = super().login(request, extra_context)
+        if response.status_code == 302:
+            cache.delete(by_name)
+            _uncount(by_address)
+        return response
+
+    def _too_many(self, request: HttpRequest) -> HttpResponse:
+        response = TemplateResponse(
+            request,
+            "admin/login.html",
+            {
+                **self.each_context(request),
+                "title": "Log in",
+                "subtitle": None,
+                "form": AdminAuthenticationForm(request),
+                "app_path": request.get_full_path(),
+                "next": request.POST.get("next") or request.GET.get("next", ""),
+                "sign_in_error": "Too many failed sign-ins. Wait five minutes, then try again.",
+            },
+            status=429,
+        )
+        response.headers["Retry-After"] = str(WINDOW_S)
+        return response
+
+
+def _key(*parts: str) -> str:
+    """A cache key that any name fits in."""
+    return "sign-in:" + hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _count(key: str) -> int:
+    """One more within the window that the first one opened; the number so far."""
+    cache.add(key, 0, WINDOW_S)
+    try:
+        return cache.incr(key)
+    except ValueError:  # the window closed in between
+        cache.set(key, 1, WINDOW_S)
+        return 1
+
+
+def _uncount(key: str) -> None:
+    with suppress(ValueError):  # the window closed in between
+        cache.decr(key)

@@ -1,0 +1,44 @@
+"""A small cluster as rows, and people with more and less permission."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.contrib.auth.models import Group, Permission, User
+
+from sizing.models import ApiToken, Refresh, Target
+from tests import builders
+
+
+def make_everything(number: int = 1, hostile: str = "", first: int = 0) -> None:
+    """`number` rows in every table that the admin shows; `hostile` ends every name."""
+    for i in range(first, first + number):
+        model = builders.model(f"org{i}{hostile}:m", owner=f"team{hostile}")
+        variant = builders.variant(model, f"tp4{hostile}", gpu_types=[builders.H100])
+        profile = builders.profile(f"chat{i}{hostile}")
+        builders.measurement(variant, profile, "1180.5", source=f"hand{hostile}", warnings=[f"warm{hostile}"])
+        replica = builders.replica(
+            f"r{i}{hostile}",
+            variant,
+            builders.node(f"gpu-{i}{hostile}"),
+            (0, 1, 2, 3),
+            endpoint=f"http://r{hostile}",
+        )
+        Target.objects.create(model=model, profile=profile, variant=variant, tokens_per_sec=Decimal(5000))
+        user = User.objects.create_user(f"person{i}")
+        Refresh.objects.create(
+            variant=variant,
+            profile=profile,
+            replica=replica,
+            trigger=Refresh.Trigger.ADMIN,
+            requested_by=user,
+            error=f"broke{hostile}",
+        )
+        ApiToken.objects.create(user=user, label=f"ci{i}{hostile}")
+        Group.objects.create(name=f"group{i}{hostile}")
+
+
+def person(name: str, *permissions: str, superuser: bool = False) -> User:
+    user = User.objects.create_user(name, password="pass-word-1", is_staff=True, is_superuser=superuser)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    return user
