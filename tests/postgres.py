@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,7 @@ def start_postgres() -> str:
 
 def main(command: list[str]) -> int:
     """Run *command* beside the server; its exit code is ours."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # in good order, so that the server ends too
     try:
         environment = {**os.environ, "DATABASE_URL": start_postgres()}
         return subprocess.run(command, env=environment, check=False).returncode

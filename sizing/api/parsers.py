@@ -1,0 +1,54 @@
+"""Request bodies: JSON with exact decimals, up to a size."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import IO, Any, NoReturn
+
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import BaseParser
+
+from sizing.api.errors import TooLarge
+
+LARGEST_BODY = 10 * 1024 * 1024
+
+
+class ExactJSONParser(BaseParser):
+    """JSON whose decimals stay exact; NaN, infinities and repeated keys are refused."""
+
+    media_type = "application/json"
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        body = stream.read(LARGEST_BODY + 1)
+        if len(body) > LARGEST_BODY:
+            raise TooLarge(f"the body is larger than {LARGEST_BODY // 1024 // 1024} MiB")
+        try:
+            return json.loads(
+                body.decode("utf-8-sig"),
+                parse_float=Decimal,
+                parse_constant=_refuse,
+                object_pairs_hook=_object,
+            )
+        except RecursionError:
+            raise ParseError("the body is nested too deeply") from None
+        except (ValueError, ArithmeticError) as error:
+            raise ParseError(f"the body is not JSON: {error}") from None
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a number")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f'the key "{next(k for k in keys if keys.count(k) > 1)}" is there twice')
+    return found

@@ -1,0 +1,102 @@
+"""The answer of the target view and the errors, for description only: the services make them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+_Base = serializers.Serializer[Any]
+
+
+class ErrorSerializer(_Base):
+    """Every error."""
+
+    error = serializers.CharField(help_text="One sentence for people.")
+    code = serializers.CharField(help_text="A stable word for scripts: invalid, not_found, conflict, ...")
+    fields = serializers.DictField(  # type: ignore[assignment]
+        child=serializers.ListField(child=serializers.CharField()),
+        required=False,
+        help_text="What is wrong, by field or path.",
+    )
+
+
+class VictimSerializer(_Base):
+    """A replica that would be stopped."""
+
+    replica = serializers.CharField()
+    model = serializers.CharField()
+    priority = serializers.IntegerField()
+    nodes = serializers.ListField(child=serializers.CharField())
+    tok_per_sec = serializers.FloatField(allow_null=True, help_text="What is lost with it, where measured.")
+
+
+class LossSerializer(_Base):
+    """What a model would lose."""
+
+    model = serializers.CharField()
+    stopped = serializers.IntegerField()
+    left = serializers.IntegerField()
+    min_replicas = serializers.IntegerField()
+
+
+class PreemptionSerializer(_Base):
+    """Which replicas would be stopped; advice only."""
+
+    victims = VictimSerializer(many=True)
+    models = LossSerializer(many=True)
+    optimal = serializers.BooleanField(help_text="Proven: nobody fewer or less important would do.")
+
+
+class MeasurementUsedSerializer(_Base):
+    """The measurement behind the answer."""
+
+    measured_at = serializers.DateTimeField()
+    age_s = serializers.IntegerField()
+    stale = serializers.BooleanField()
+    source = serializers.CharField()  # type: ignore[assignment]
+    bound = serializers.CharField(allow_null=True)
+
+
+class NodeReasonSerializer(_Base):
+    """Why a node holds no more, or how many it does."""
+
+    node = serializers.CharField()
+    code = serializers.CharField(help_text="One primary code for each node; open where a replica fits.")
+    fits = serializers.IntegerField(help_text="Replicas (or shares of one) that this node takes alone.")
+    numbers = serializers.DictField(child=serializers.JSONField(), help_text="Quantities behind the code.")
+    holders = serializers.ListField(child=serializers.CharField(), help_text="Replicas on the node.")
+    preemption = serializers.JSONField(help_text="What preempting on this node gives, a code, or null.")
+
+
+class AnswerSerializer(_Base):
+    """How many replicas are needed, how many there are, and whether the rest fits."""
+
+    model = serializers.CharField()
+    tok_per_sec = serializers.FloatField(help_text="As asked.")
+    per_replica_tok_per_sec = serializers.FloatField(help_text="As measured, without utilization.")
+    profile = serializers.CharField()
+    variant = serializers.CharField()
+    utilization = serializers.FloatField(help_text="Share of the measured throughput planned with.")
+    needed = serializers.IntegerField(help_text="Replicas that serve what was asked.")
+    current = serializers.IntegerField(help_text="Replicas starting or ready.")
+    more = serializers.IntegerField(help_text="Replicas still missing.")
+    surplus = serializers.IntegerField(help_text="Replicas that could be spared.")
+    room = serializers.IntegerField(help_text="How many more replicas can be had.")
+    free_room = serializers.IntegerField(help_text="How many of them without stopping anything.")
+    by_preempting = serializers.IntegerField(help_text="How many of them by stopping others.")
+    fits = serializers.BooleanField(help_text="Whether more is at most room.")
+    blocked = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="Why it does not fit; left out if it does."
+    )
+    preempts = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Models that lose replicas; left out if none.",
+    )
+    preemption = PreemptionSerializer(required=False)
+    current_tok_per_sec = serializers.FloatField(help_text="What the current replicas serve, as measured.")
+    measurement = MeasurementUsedSerializer()
+    reasons = serializers.ListField(child=serializers.CharField(), help_text="Codes about the model itself.")
+    warnings = serializers.ListField(child=serializers.CharField())
+    nodes = NodeReasonSerializer(many=True, required=False, help_text="With explain=nodes: every node.")

@@ -1,0 +1,27 @@
+"""The addresses under /api/v1/."""
+
+from __future__ import annotations
+
+from django.urls import path, re_path
+
+from sizing.api.routers import OPTIONAL_SLASH, SlashRouter
+from sizing.api.views import collections, documents, inventory, refreshes
+
+router = SlashRouter()
+router.register("models", collections.Models, "model")
+router.register("profiles", collections.Profiles, "profile")
+router.register("variants", collections.Variants, "variant")
+router.register("nodes", collections.Nodes, "node")
+router.register("replicas", collections.Replicas, "replica")
+router.register("measurements", collections.Measurements, "measurement")
+router.register("targets", collections.Targets, "target")
+router.register("refreshes", refreshes.Refreshes, "refresh")
+
+urlpatterns = [
+    *router.urls,
+    re_path(rf"^inventory{OPTIONAL_SLASH}", inventory.InventoryDocument.as_view(), name="inventory"),
+    re_path(rf"^schema{OPTIONAL_SLASH}", documents.Schema.as_view(), name="schema"),
+    re_path(rf"^docs{OPTIONAL_SLASH}", documents.Docs.as_view(), name="docs"),
+    path("", documents.Nowhere.as_view()),
+    re_path(r"", documents.Nowhere.as_view()),
+]

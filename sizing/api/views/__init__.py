@@ -1,0 +1,1 @@
+"""The views: thin, and each with the permission that it needs."""

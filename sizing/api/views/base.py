@@ -1,0 +1,144 @@
+"""What every view of the API shares."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+from django.db.models import Model, QuerySet
+from django_filters.rest_framework import DjangoFilterBackend  # type: ignore[import-untyped]
+from rest_framework.exceptions import AuthenticationFailed, NotFound, Throttled
+from rest_framework.filters import SearchFilter
+from rest_framework.metadata import SimpleMetadata
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+from rest_framework.viewsets import GenericViewSet
+
+from sizing.api.authentication import BearerAuthentication, SessionAuthentication
+from sizing.api.filters import StableOrdering
+from sizing.api.paging import Pages
+from sizing.api.parsers import ExactJSONParser
+from sizing.api.permissions import ModelPermissions
+from sizing.api.schema import DeskSchema
+from sizing.api.throttling import AnonymousThrottle, SignedInThrottle
+from sizing.services import editing
+
+
+class Outline(SimpleMetadata):
+    """What OPTIONS tells: the name and the media types; the OpenAPI document tells the rest."""
+
+    def determine_metadata(self, request: Request, view: APIView) -> dict[str, Any]:
+        return {
+            "name": view.get_view_name(),
+            "description": view.get_view_description(),
+            "renders": [renderer.media_type for renderer in view.renderer_classes],
+            "parses": [parser.media_type for parser in view.parser_classes],
+        }
+
+
+class DeskView(APIView):
+    """A view that checks who asks before anything else, and whose errors are JSON whatever it renders."""
+
+    authentication_classes = [BearerAuthentication, SessionAuthentication]
+    permission_classes = [ModelPermissions]
+    throttle_classes = [SignedInThrottle, AnonymousThrottle]
+    renderer_classes = [JSONRenderer]
+    parser_classes = [ExactJSONParser]
+    metadata_class = Outline
+    schema = DeskSchema()
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Sign-in, rate, permission, and only then what is asked."""
+        try:
+            self.perform_authentication(request)
+        except AuthenticationFailed:
+            self._count_stranger(request)
+            raise
+        self.check_throttles(request)
+        self.check_permissions(request)
+        self.format_kwarg = None
+        request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
+        request.version, request.versioning_scheme = self.determine_version(request, *args, **kwargs)
+
+    def _count_stranger(self, request: Request) -> None:
+        """A wrong token counts against its address."""
+        throttle = AnonymousThrottle()
+        if not throttle.allow_address(request):
+            raise Throttled(throttle.wait())
+
+    def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
+        if getattr(response, "exception", False) or request.method == "OPTIONS":
+            request.accepted_renderer, request.accepted_media_type = JSONRenderer(), JSONRenderer.media_type
+        return super().finalize_response(request, response, *args, **kwargs)
+
+
+class Collection(DeskView, GenericViewSet):  # type: ignore[type-arg]
+    """A collection to read: lists in pages, objects by name or id."""
+
+    filter_backends = [DjangoFilterBackend, SearchFilter, StableOrdering]
+    pagination_class = Pages
+    by_name: ClassVar[bool] = False
+    by_id: ClassVar[bool] = True
+    noun: ClassVar[str]
+    name_help: ClassVar[str] = "Name, or id."
+
+    def get_object(self) -> Any:
+        """The object of the address: by its exact name first, then by its id."""
+        key = self.kwargs.get("name") or self.kwargs.get("id") or ""
+        found = self._find(self.get_queryset(), key)
+        if found is None:
+            raise NotFound(f'no {self.noun} "{key}"')
+        return found
+
+    def _find(self, rows: QuerySet[Any], key: str) -> Any:
+        if "\0" in key:
+            return None
+        if self.by_name:
+            found = rows.filter(name=key).first()
+            if found or not self.by_id:
+                return found
+        return rows.filter(pk=int(key)).first() if key.isascii() and key.isdigit() and len(key) < 19 else None
+
+    def list(self, request: Request) -> Response:
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    def retrieve(self, request: Request, **kwargs: str) -> Response:
+        return Response(self.get_serializer(self.get_object()).data)
+
+
+class EditableCollection(Collection):
+    """A collection that is written too, through `sizing.services.editing`."""
+
+    @property
+    def table(self) -> type[Model]:
+        return self.get_queryset().model
+
+    def create(self, request: Request) -> Response:
+        serializer = self.get_serializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        row = self.get_queryset().get(pk=editing.save(self.table, serializer.validated_data))
+        location = f"{request.path.rstrip('/')}/{quote(self._key(row), safe='/:')}"
+        return Response(self.get_serializer(row).data, status=201, headers={"Location": location})
+
+    def update(self, request: Request, **kwargs: str) -> Response:
+        return self._change(request, partial=False)
+
+    def partial_update(self, request: Request, **kwargs: str) -> Response:
+        return self._change(request, partial=True)
+
+    def destroy(self, request: Request, **kwargs: str) -> Response:
+        editing.remove(self.table, self.get_object().pk)
+        return Response(status=204)
+
+    def _change(self, request: Request, partial: bool) -> Response:
+        row = self.get_object()
+        serializer = self.get_serializer(data=request.data, partial=partial)
+        serializer.is_valid(raise_exception=True)
+        pk = editing.save(self.table, serializer.validated_data, row.pk)
+        return Response(self.get_serializer(self.get_queryset().get(pk=pk)).data)
+
+    def _key(self, row: Any) -> str:
+        return str(row.name if self.by_name else row.pk)

@@ -1,0 +1,161 @@
+"""The collections of the inventory."""
+
+from __future__ import annotations
+
+from django.db.models import Prefetch
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from sizing.api import filters, serializers
+from sizing.api.examples import ANSWER, NOT_MEASURED
+from sizing.api.views.base import EditableCollection
+from sizing.models import (
+    BenchProfile,
+    Gpu,
+    Measurement,
+    Node,
+    Placement,
+    Replica,
+    ServedModel,
+    Target,
+    Variant,
+)
+from sizing.services import targets
+
+
+class Models(EditableCollection):
+    """Served models with their variants; by name, slashes and colons included."""
+
+    queryset = ServedModel.objects.select_related("default_profile").prefetch_related("variants")
+    serializer_class = serializers.ModelSerializer
+    filterset_class = filters.ModelFilter
+    search_fields = ["name", "owner"]
+    ordering_fields = ["name", "priority", "min_replicas", "max_replicas", "workload"]
+    lookup_field = lookup_url_kwarg = "name"
+    lookup_value_regex = ".+?"
+    by_name, by_id, noun = True, False, "model"
+    name_help = "Name of the model; slashes may stand as they are or percent-encoded."
+    permission_for = {"target": ("view", ServedModel)}
+
+    @extend_schema(
+        summary="How many replicas it takes, whether they fit, and why not",
+        parameters=[
+            OpenApiParameter(
+                "tokens_per_sec",
+                OpenApiTypes.DOUBLE,
+                required=True,
+                description="Output tokens per second that the model shall serve: above 0, at most 1e12. "
+                "Only digits, a point and an exponent.",
+            ),
+            OpenApiParameter(
+                "profile", str, description="Name of a bench profile. Left out: the model's own."
+            ),
+            OpenApiParameter(
+                "variant", str, description="Name of a variant. Left out: the first measured on the profile."
+            ),
+            OpenApiParameter(
+                "utilization",
+                OpenApiTypes.DOUBLE,
+                description="Share of the measured throughput to plan with, in (0, 1]. Left out: 1.",
+            ),
+            OpenApiParameter(
+                "explain", str, enum=["nodes"], description="nodes: adds an entry for every node."
+            ),
+        ],
+        responses={
+            200: OpenApiResponse(serializers.AnswerSerializer, description="The answer.", examples=[ANSWER]),
+            400: OpenApiResponse(
+                serializers.ErrorSerializer,
+                description="Among others `not_measured`, `profile_required`, `unknown_profile`.",
+                examples=[NOT_MEASURED],
+            ),
+        },
+    )
+    @action(detail=True, filterset_class=None, pagination_class=None)
+    def target(self, request: Request, name: str) -> Response:
+        """Size the model for a throughput at an SLO, by what one replica was measured to serve."""
+        question = targets.parse_question(name, dict(request.query_params.lists()))
+        return Response(targets.ask(question))
+
+
+class Profiles(EditableCollection):
+    """Bench profiles: a workload and its SLO."""
+
+    queryset = BenchProfile.objects.all()
+    serializer_class = serializers.ProfileSerializer
+    filterset_class = filters.ProfileFilter
+    search_fields = ["name"]
+    ordering_fields = ["name", "input_tokens", "output_tokens"]
+    lookup_field = lookup_url_kwarg = "name"
+    lookup_value_regex = ".+?"
+    by_name, noun = True, "profile"
+
+
+class Variants(EditableCollection):
+    """The variants of all models."""
+
+    queryset = Variant.objects.select_related("model")
+    serializer_class = serializers.VariantSerializer
+    filterset_class = filters.VariantFilter
+    search_fields = ["name", "model__name"]
+    ordering_fields = ["name", "position", "gpus", "nodes"]
+    lookup_field = lookup_url_kwarg = "id"
+    lookup_value_regex = "[^/]+"
+    noun = "variant"
+
+
+class Nodes(EditableCollection):
+    """Machines with their GPUs."""
+
+    queryset = Node.objects.prefetch_related(Prefetch("gpus", Gpu.objects.order_by("index")))
+    serializer_class = serializers.NodeSerializer
+    filterset_class = filters.NodeFilter
+    search_fields = ["name"]
+    ordering_fields = ["name", "ready", "schedulable", "cost_per_hour", "cpu_millis", "memory_mib"]
+    lookup_field = lookup_url_kwarg = "name"
+    lookup_value_regex = ".+?"
+    by_name, noun = True, "node"
+
+
+class Replicas(EditableCollection):
+    """Running copies of models, each bound to named GPUs."""
+
+    queryset = Replica.objects.select_related("variant__model").prefetch_related(
+        Prefetch("placements", Placement.objects.select_related("gpu__node"))
+    )
+    serializer_class = serializers.ReplicaSerializer
+    filterset_class = filters.ReplicaFilter
+    search_fields = ["name", "variant__model__name"]
+    ordering_fields = ["name", "state", "started_at"]
+    lookup_field = lookup_url_kwarg = "name"
+    lookup_value_regex = ".+?"
+    by_name, noun = True, "replica"
+
+
+class Measurements(EditableCollection):
+    """What one replica of a variant was measured to serve."""
+
+    queryset = Measurement.objects.select_related("variant__model", "profile")
+    serializer_class = serializers.MeasurementSerializer
+    filterset_class = filters.MeasurementFilter
+    search_fields = ["variant__model__name", "variant__name", "profile__name", "source"]
+    ordering_fields = ["measured_at", "tok_per_sec"]
+    lookup_field = lookup_url_kwarg = "id"
+    lookup_value_regex = "[^/]+"
+    noun = "measurement"
+
+
+class Targets(EditableCollection):
+    """Saved wishes."""
+
+    queryset = Target.objects.select_related("model", "profile", "variant")
+    serializer_class = serializers.TargetSerializer
+    filterset_class = filters.TargetFilter
+    search_fields = ["model__name", "profile__name"]
+    ordering_fields = ["tokens_per_sec", "utilization"]
+    lookup_field = lookup_url_kwarg = "id"
+    lookup_value_regex = "[^/]+"
+    noun = "target"

@@ -1,0 +1,47 @@
+"""The OpenAPI document, its page, and addresses that lead nowhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest
+from drf_spectacular.renderers import (
+    OpenApiJsonRenderer,
+    OpenApiJsonRenderer2,
+    OpenApiYamlRenderer,
+    OpenApiYamlRenderer2,
+)
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from rest_framework.renderers import TemplateHTMLRenderer
+
+from sizing.api.permissions import SignedIn
+from sizing.api.views.base import DeskView
+
+
+class Schema(DeskView, SpectacularAPIView):
+    """The OpenAPI document."""
+
+    permission_classes = [SignedIn]
+    renderer_classes = [OpenApiYamlRenderer, OpenApiYamlRenderer2, OpenApiJsonRenderer, OpenApiJsonRenderer2]
+    schema: Any = None
+
+
+class Docs(DeskView, SpectacularSwaggerSplitView):
+    """The page of the OpenAPI document."""
+
+    permission_classes = [SignedIn]
+    renderer_classes = [TemplateHTMLRenderer]
+    url_name = "schema"
+    schema: Any = None
+
+
+class Nowhere(DeskView):
+    """Any other address: 401 without sign-in, then 404 for every method."""
+
+    permission_classes = [SignedIn]
+    schema: Any = None
+
+    def http_method_not_allowed(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        raise Http404
+
+    options = http_method_not_allowed

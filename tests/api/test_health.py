@@ -1,0 +1,61 @@
+"""What probes and Prometheus ask."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.db.models import QuerySet
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from sizing.models import InventoryChange, WorkerBeat
+from tests.api.conftest import Caller
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/healthz/"])
+def test_health_needs_no_sign_in_and_names_a_missing_worker(db: None, path: str) -> None:
+    answer = APIClient().get(path)
+    assert answer.status_code == 200
+    assert answer.json() == {"status": "ok", "database": "ok", "worker": "missing"}
+    assert APIClient().head(path).status_code == 200
+
+
+@pytest.mark.parametrize(("age_s", "worker"), [(5, "ok"), (61, "missing")])
+def test_a_worker_is_missing_after_60_seconds(db: None, age_s: int, worker: str) -> None:
+    WorkerBeat.objects.create(name="w1", seen_at=timezone.now() - timedelta(seconds=age_s))
+    assert APIClient().get("/healthz").json()["worker"] == worker
+
+
+def test_without_the_database_health_is_a_503(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise OperationalError("gone")
+
+    monkeypatch.setattr(QuerySet, "aggregate", fail)
+    answer = APIClient().get("/healthz")
+    assert answer.status_code == 503
+    assert answer.json() == {"status": "unavailable", "database": "away", "worker": "unknown"}
+
+
+def test_probes_are_not_throttled(db: None) -> None:
+    assert {APIClient().get("/healthz").status_code for _ in range(40)} == {200}
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/metrics/"])
+def test_metrics_need_sign_in(fleet: dict[str, Any], caller: Caller, path: str) -> None:
+    assert APIClient().get(path).status_code == 401
+    answer = caller().get(path, headers={"accept": "application/openmetrics-text;version=1.0.0"})
+    assert answer.headers["Content-Type"].startswith("text/plain")
+    lines = answer.content.decode().splitlines()
+    revision = InventoryChange.objects.latest("id").id
+    for line in (
+        "llmgw_nodes 1.0",
+        "llmgw_gpus 4.0",
+        'llmgw_replicas{state="ready"} 1.0',
+        'llmgw_replicas{state="failed"} 0.0',
+        'llmgw_refreshes{state="queued"} 1.0',
+        f"llmgw_inventory_revision {float(revision)}",
+    ):
+        assert line in lines
