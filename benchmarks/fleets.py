@@ -53,7 +53,7 @@ def whole_fleet(
         )
         for m in range(models)
     ]
-    replicas = []
+    replicas: list[ReplicaSpec] = []
     for node in nodes:
         at = 0
         while at < GPUS_PER_NODE:

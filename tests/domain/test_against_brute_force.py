@@ -19,7 +19,7 @@ from sizing.domain.demand import replicas_needed
 from sizing.domain.fleet import Fleet
 from sizing.domain.placement import room
 from sizing.domain.reasons import survey
-from sizing.domain.specs import NodeSpec, VariantSpec
+from sizing.domain.specs import NodeSpec, ReplicaSpec, VariantSpec
 from tests.domain import brute_force, plain_rules
 from tests.domain.strategies import CLOSING, Cluster, clusters
 
@@ -118,6 +118,11 @@ def test_the_order_of_rows_changes_nothing(cluster: Cluster, shuffler: random.Ra
     assert survey(shuffled, cluster.variant).codes == survey(fleet_of(cluster), cluster.variant).codes
 
 
+def holders_on(replicas: tuple[ReplicaSpec, ...], node: str) -> set[str]:
+    holding = [replica for replica in replicas if replica.state in plain_rules.HOLDING]
+    return {replica.name for replica in holding if node in dict(replica.placement)}
+
+
 @trials
 @given(clusters(always=("host",)), st.data())
 def test_a_fleet_that_changed_answers_like_a_new_one(cluster: Cluster, data: st.DataObject) -> None:
@@ -131,6 +136,9 @@ def test_a_fleet_that_changed_answers_like_a_new_one(cluster: Cluster, data: st.
     without = cluster._replace(replicas=others)
     assert room(smaller, cluster.variant) == searched_room(without)
     assert survey(smaller, cluster.variant).codes == searched_codes(without)
+    for number, name in enumerate(sorted(node.name for node in cluster.nodes)):
+        assert smaller.holders_on(number) == holders_on(others, name)
+        assert again.holders_on(number) == holders_on(cluster.replicas, name)
     assert room(again, cluster.variant) == room(full, cluster.variant) == searched_room(cluster)
 
 
