@@ -114,7 +114,7 @@ class Fleet:
         return cls(hardware, models, Overlay({}), {}, usage).with_replicas(added=replicas)
 
     def with_replicas(self, removed: Iterable[str] = (), added: Iterable[ReplicaSpec] = ()) -> Fleet:
-        """The fleet without some replicas, by name, and with others; names that are not there are ignored."""
+        """The fleet without some replicas, by name, and with others, which replace those of their names."""
         usage = self._usage.copy()
         replicas: dict[str, Held | None] = {}
         by_model: dict[str, set[str]] = {}
@@ -138,13 +138,17 @@ class Fleet:
         def names_of(model: str) -> set[str]:
             return by_model.setdefault(model, set(self._by_model.get(model, ())))
 
-        for name in removed:
-            held = self._replicas.get(name)
-            if held is not None and name not in replicas:
+        def take_away(name: str) -> None:
+            held = replicas[name] if name in replicas else self._replicas.get(name)
+            if held is not None:
                 replicas[name] = None
                 book(held, -1)
                 names_of(held.spec.model).discard(name)
+
+        for name in removed:
+            take_away(name)
         for spec in added:
+            take_away(spec.name)
             replicas[spec.name] = held = self._place(spec)
             book(held, +1)
             names_of(spec.model).add(spec.name)

@@ -387,3 +387,10 @@ def test_shares_on_several_nodes_that_make_no_replica_are_explained() -> None:
 
 def test_the_codes_of_the_ladder_are_the_public_ones() -> None:
     assert len(LADDER) == len(set(LADDER)) == 19
+
+
+def test_a_replica_that_is_added_again_replaces_the_one_of_its_name() -> None:
+    fleet = Fleet.build([node("a")], [LLAMA], [replica("x", "a", (0, 1, 2, 3))])
+    again = fleet.with_replicas(added=[replica("x", "a", (4, 5, 6, 7)), replica("x", "a", (0, 1, 2, 3))])
+    assert again.free.tolist() == fleet.free.tolist()
+    assert len(again.replicas) == 1
