@@ -38,12 +38,15 @@ def shared_fleet(
 
 
 def whole_fleet(
-    count: int, models: int = 100, full: float = 0.97, seed: int = 1
+    count: int,
+    models: int = 100,
+    full: float = 0.97,
+    seed: int = 1,
+    sizes: tuple[int, ...] = (1, 1, 2, 2, 4, 8),
 ) -> tuple[list[NodeSpec], list[ModelSpec], list[ReplicaSpec]]:
     """Nodes filled with whole-GPU replicas of 1, 2, 4 and 8 GPUs of many models on five priorities."""
     chance = random.Random(seed)
     nodes = nodes_of(count)
-    sizes = (1, 1, 2, 2, 4, 8)
     specs = [
         ModelSpec(
             f"model-{m:03}",

@@ -26,6 +26,9 @@ from sizing.domain.specs import ModelSpec, VariantSpec
 
 PLAIN_WORK = 150_000_000
 MINIMA = {"loose": None, "tight": 2, "middle": 39}
+SIZES = (1, 1, 1, 2, 2, 4, 8)
+"""GPUs of the replicas that run, as often as they are drawn."""
+
 CASES = (
     *(("loose", gpus, 1_000) for gpus in (1, 2, 4, 8)),
     ("loose", 4, 8_000),
@@ -42,7 +45,7 @@ Key = tuple[int, int, int, int]
 def cluster(nodes: int, minima: str) -> tuple[Fleet, ModelSpec]:
     """A full cluster, whose models may lose any number down to small minima, or very few replicas."""
     chance = random.Random(7)
-    machines, models, replicas = whole_fleet(nodes)
+    machines, models, replicas = whole_fleet(nodes, sizes=SIZES)
     has = Counter(replica.model for replica in replicas)
     most = MINIMA[minima]
     if most is not None:
@@ -117,8 +120,8 @@ def report(nodes: int, cases: tuple[tuple[str, int, int], ...]) -> None:
     """A line for each case."""
     fleets = {minima: cluster(nodes, minima) for minima in sorted({case[0] for case in cases})}
     print(f"\n{nodes:,} nodes, {len(next(iter(fleets.values()))[0].replicas):,} replicas")
-    heads = f"{'gives':>7}{'highest':>9}{'victims':>9}{'sum':>7}{'first':>10}{'again':>10}{'plain':>11}{'ratio':>8}"
-    print(f"{'minima':<8}{'GPUs':>5}{'missing':>9}{heads}")
+    found = f"{'gives':>7}{'highest':>9}{'victims':>9}{'sum':>7}"
+    print(f"{'minima':<8}{'GPUs':>5}{'missing':>9}{found}{'first':>10}{'again':>10}{'plain':>11}{'ratio':>8}")
     for minima, gpus, missing in cases:
         fleet, asking = fleets[minima]
         fleet = fleet.with_replicas()  # nothing is computed yet
@@ -126,21 +129,21 @@ def report(nodes: int, cases: tuple[tuple[str, int, int], ...]) -> None:
         took = []
         for _ in range(3):
             begin = perf_counter()
-            found = preempt(fleet, asking, variant, missing)
+            answer = preempt(fleet, asking, variant, missing)
             took.append(perf_counter() - begin)
-        priorities = [fleet.models[victim.model].priority for victim in found.victims]
-        key = (found.gives, max(priorities, default=0), len(priorities), sum(priorities))
+        priorities = [fleet.models[victim.model].priority for victim in answer.victims]
+        key = (answer.gives, max(priorities, default=0), len(priorities), sum(priorities))
         field = field_of(fleet, asking, variant)
         begin = perf_counter()
         plain_key, ended = plain(field, missing)
         plain_took = perf_counter() - begin
-        if ended and found.optimal:
+        if ended and answer.optimal:
             assert key == plain_key, (key, plain_key)
         again = min(took[1:])
         numbers = f"{key[0]:>7,}{key[1]:>9}{key[2]:>9,}{key[3]:>7,}{took[0]:>8.2f} s{again:>8.2f} s"
         rest = f"{'' if ended else '> '}{plain_took:.1f} s"
         ratio = f"{plain_took / took[0]:.0f}x"
-        proven = "" if found.optimal else f"  not proven: {found.bound}"
+        proven = "" if answer.optimal else f"  not proven: {answer.bound}"
         print(f"{minima:<8}{gpus:>5}{missing:>9,}{numbers}{rest:>11}{ratio:>8}{proven}", flush=True)
 
 

@@ -67,6 +67,7 @@ class NodeReasonSerializer(_Base):
     numbers = serializers.DictField(child=serializers.JSONField(), help_text="Quantities behind the code.")
     holders = serializers.ListField(child=serializers.CharField(), help_text="Replicas on the node.")
     preemption = serializers.JSONField(help_text="What preempting on this node gives, a code, or null.")
+    say = serializers.CharField(help_text="The code in words, with its quantities.")
 
 
 class AnswerSerializer(_Base):
