@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 
 _NOBODY: frozenset[str] = frozenset()
+_ALL = slice(None)
+_Places = Ints | slice
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +121,14 @@ class Fleet:
         replicas: dict[str, Held | None] = {}
         by_model: dict[str, set[str]] = {}
         node_holders: dict[int, set[str]] = {}
+        touched: list[int] = []
 
         def book(held: Held, sign: int) -> None:
             if held.spec.state not in HOLDING_STATES:
                 return
             variant = self.models[held.spec.model].variant(held.spec.variant)
             memory = self.hardware.memory
+            touched.extend(held.gpus)
             for gpu in held.gpus:
                 usage.holders[gpu] += sign
                 usage.claimed[gpu] += sign * _held_mib(variant, int(memory[gpu]))
@@ -156,7 +160,8 @@ class Fleet:
         leaving = {name for name, held in replicas.items() if held and held.spec.state == "draining"}
         usage.draining = (usage.draining - replicas.keys()) | leaving
         merged = self._by_model | {model: frozenset(names) for model, names in by_model.items()}
-        return Fleet(self.hardware, self.models, self._replicas.changed(replicas), merged, usage)
+        changed = Fleet(self.hardware, self.models, self._replicas.changed(replicas), merged, usage)
+        return changed._carry_over(self, touched)
 
     def as_if(self, nodes: Iterable[int], **flags: bool) -> Fleet:
         """The fleet as if some nodes, by number, were other than they are (see `Hardware.as_if`)."""
@@ -225,26 +230,50 @@ class Fleet:
     @cached_property
     def free(self) -> Ints:
         """MiB left by GPU: memory − claims − used outside, never below 0; 0 where the memory is unknown."""
-        h = self.hardware
-        return np.where(h.known, np.maximum(h.memory - self._usage.claimed - h.outside, 0), 0)
+        return self._free(_ALL)
 
     @cached_property
     def free_healthy(self) -> Ints:
         """`free` of healthy GPUs, else 0."""
-        return np.where(self.hardware.healthy, self.free, 0)
+        return self._free_healthy(_ALL)
 
     @cached_property
     def unheld(self) -> Bools:
         """By GPU: nobody holds any of it."""
-        unheld: Bools = self._usage.holders == 0
-        return unheld
+        return self._unheld(_ALL)
 
     @cached_property
     def whole_free(self) -> Bools:
         """By GPU: a whole-GPU claim fits."""
+        return self._whole_free(_ALL)
+
+    def _free(self, at: _Places) -> Ints:
         h = self.hardware
-        whole: Bools = self.unheld & h.healthy & (h.outside <= WHOLE_GPU_OUTSIDE_LIMIT_MIB)
+        left = np.maximum(h.memory[at] - self._usage.claimed[at] - h.outside[at], 0)
+        return np.where(h.known[at], left, 0)
+
+    def _free_healthy(self, at: _Places) -> Ints:
+        return np.where(self.hardware.healthy[at], self._free(at), 0)
+
+    def _unheld(self, at: _Places) -> Bools:
+        unheld: Bools = self._usage.holders[at] == 0
+        return unheld
+
+    def _whole_free(self, at: _Places) -> Bools:
+        h = self.hardware
+        whole: Bools = self._unheld(at) & h.healthy[at] & (h.outside[at] <= WHOLE_GPU_OUTSIDE_LIMIT_MIB)
         return whole
+
+    def _carry_over(self, before: Fleet, touched: list[int]) -> Fleet:
+        """Take what is known by GPU from the fleet before a change, and count anew where it touched."""
+        at = np.array(sorted(set(touched)), dtype=np.int64)
+        for name in ("free", "free_healthy", "unheld", "whole_free"):
+            known = before.__dict__.get(name)  # where a cached property keeps its value
+            if known is not None:
+                values = known.copy()
+                values[at] = getattr(self, f"_{name}")(at)
+                self.__dict__[name] = values
+        return self
 
     @cached_property
     def whole_free_in_group(self) -> Ints:
