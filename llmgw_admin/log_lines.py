@@ -14,3 +14,10 @@ class OneLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return " | ".join(super().format(record).splitlines())
+
+
+def without_traceback_of_refusals(record: logging.LogRecord) -> bool:
+    """A filter that lets all pass: what was refused (4xx) is no fault in the code, so its traceback goes."""
+    if 400 <= getattr(record, "status_code", 500) < 500:
+        record.exc_info = record.exc_text = None
+    return True

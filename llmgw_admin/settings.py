@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from llmgw_admin.environment import WrongSetting, read_environment
+from llmgw_admin.log_lines import without_traceback_of_refusals
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -130,8 +131,7 @@ LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
-DATE_FORMAT = "Y-m-d"
-DATETIME_FORMAT = "Y-m-d H:i"
+FORMAT_MODULE_PATH = "llmgw_admin.formats"  # the language's own formats go before settings of that name
 
 # Static files come straight from the code: nothing has to be collected before the first start.
 STATIC_URL = "/static/"
@@ -237,7 +237,10 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"()": "llmgw_admin.log_lines.OneLine"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"refusals": {"()": lambda: without_traceback_of_refusals}},
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["refusals"]},
+    },
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
         # Django's own handlers print in DEBUG alone and mail otherwise; the root's do it always.

@@ -8,17 +8,18 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils import timezone
 
-from sizing.admin.base import DeskModelAdmin
+from sizing.admin.base import DeskModelAdmin, moment
 from sizing.models import ApiToken
 
 
 class ApiTokenAdmin(DeskModelAdmin):
-    list_display = ("label", "user", "begins_with", "created", "expires")
+    list_display = ("label", "user", "begins_with", "made", "expires")
     search_fields = ("label", "user__username", "token_key")
     list_select_related = ("user",)
     ordering = ("-created",)
     fields = ("label", "user", "begins_with", "created", "expires")
     readonly_fields = fields
+    made = moment("created", "created")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -37,11 +38,11 @@ class ApiTokenAdmin(DeskModelAdmin):
     def begins_with(self, token: ApiToken) -> str:
         return f"{token.token_key}…"
 
-    @admin.display(description="expires", ordering="expiry", empty_value="never")
+    @admin.display(description="expires (UTC)", ordering="expiry", empty_value="never")
     def expires(self, token: ApiToken) -> str | None:
         if token.expiry is None:
             return None
-        when = f"{token.expiry:%Y-%m-%d %H:%M} UTC"
+        when = f"{token.expiry:%Y-%m-%d %H:%M}"
         return f"{when} (expired)" if token.expiry <= timezone.now() else when
 
 

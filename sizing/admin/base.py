@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, LogEntry
@@ -19,7 +21,7 @@ from django.utils.text import capfirst
 
 from sizing.inventory.document import Findings
 from sizing.services.locking import inventory_lock
-from sizing.templatetags.desk import NOTHING
+from sizing.templatetags.desk import NOTHING, num
 
 NAMES_SHOWN = 5
 CHANGES_SHOWN = 50
@@ -27,6 +29,7 @@ DELETED_AT_ONCE = 500
 OBJECTS_SHOWN = 200
 ERRORS_SHOWN = 20
 WARNINGS_SHOWN = 5
+LABELS = {"gpus": "GPUs", "slo_met": "SLO met", "uuid": "UUID"}
 
 
 class DeskChangeList(ChangeList):
@@ -35,6 +38,22 @@ class DeskChangeList(ChangeList):
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
         queryset = super().get_queryset(request, exclude_parameters)
         return self.model_admin.for_list(queryset)  # type: ignore[attr-defined,no-any-return]
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        # Nothing is left out: so no "Show all".
+        if not self.query and not self.get_filters_params():
+            self.full_result_count = self.result_count
+
+
+class PlainNumber(forms.NumberInput):
+    """A decimal without the zeros that its column has behind it."""
+
+    def format_value(self, value: Any) -> str | None:
+        if isinstance(value, Decimal) and value.is_finite():
+            return f"{value.normalize():f}"
+        text: str | None = super().format_value(value)
+        return text
 
 
 class DeskModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -69,10 +88,13 @@ class DeskModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
                 field.queryset = field.queryset.select_related(*related.label_related)
         return field
 
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        return plain(super().formfield_for_dbfield(db_field, request, **kwargs))
+
     # Saving
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        form = super().get_form(request, obj, change=change, **kwargs)
+        form = super().get_form(request, obj, change=change, **{"labels": LABELS, **kwargs})
         refusal: list[str] = getattr(request, "refusal", [])
         if not refusal:
             return form
@@ -117,7 +139,7 @@ class DeskModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         number = objs.count() if isinstance(objs, QuerySet) else len(objs)
         if number > DELETED_AT_ONCE:
             refusal = (
-                f"{number} are selected; at most {DELETED_AT_ONCE} can be deleted at once."
+                f"{num(number)} are selected; at most {DELETED_AT_ONCE} can be deleted at once."
                 " `manage.py load_inventory FILE --replace` removes any number."
             )
             return [], {}, set(), [refusal]
@@ -189,11 +211,51 @@ class SaveRefusedError(Exception):
         ]
 
 
+class DeskLines(admin.TabularInline):  # type: ignore[type-arg]
+    """Lines of one object's form."""
+
+    extra = 0
+
+    def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        return super().get_formset(request, obj, **{"labels": LABELS, **kwargs})
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        return plain(super().formfield_for_dbfield(db_field, request, **kwargs))
+
+
+def plain(field: Any) -> Any:
+    """The form field, with a decimal shown plainly."""
+    if isinstance(field, forms.DecimalField):
+        field.widget = PlainNumber(field.widget.attrs)
+    return field
+
+
+def flag(field: str, description: str, yes: str, no: str = NOTHING) -> Any:
+    """A list's column that says a boolean in words."""
+
+    @admin.display(description=description, ordering=field)
+    def words(obj: Any) -> str:
+        return yes if getattr(obj, field) else no
+
+    return staticmethod(words)
+
+
+def moment(field: str, description: str) -> Any:
+    """A list's column of times; its head says the zone, once for all of them."""
+
+    @admin.display(description=f"{description} (UTC)", ordering=field)
+    def time(obj: Any) -> str:
+        value = getattr(obj, field)
+        return f"{value:%Y-%m-%d %H:%M}" if value else NOTHING
+
+    return staticmethod(time)
+
+
 def some_names(names: Sequence[str], total: int) -> str:
     """Up to five names, then how many more."""
     shown = ", ".join(names[:NAMES_SHOWN])
     more = total - min(len(names), NAMES_SHOWN)
-    return f"{shown} and {more} more" if more > 0 else shown
+    return f"{shown} and {num(more)} more" if more > 0 else shown
 
 
 def shortened(nested: Sequence[Any]) -> list[Any]:

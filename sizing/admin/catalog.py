@@ -8,13 +8,13 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from sizing.admin.base import NAMES_SHOWN, DeskModelAdmin, HoldingAdmin, counted, some_names
+from sizing.admin.base import NAMES_SHOWN, DeskLines, DeskModelAdmin, HoldingAdmin, counted, some_names
 from sizing.admin.fields import gpu_types_field, labels_field, tolerations_field
 from sizing.admin.target_page import target_view
 from sizing.domain.specs import SERVING_STATES
@@ -32,7 +32,7 @@ def replicas_of(**which: Any) -> str | None:
         return None
     total = replicas.count()
     runs = "replicas run" if total > 1 else "replica runs"
-    return f"{total} {runs} so: {some_names(names, total)}. Delete them first."
+    return f"{num(total)} {runs} so: {some_names(names, total)}. Delete them first."
 
 
 def ask_link(model: ServedModel, query: str = "") -> SafeString:
@@ -67,11 +67,10 @@ def types_of(variant: Variant) -> str:
     return ", ".join(map(str, variant.gpu_types)) or "any"
 
 
-class VariantLines(admin.TabularInline):  # type: ignore[type-arg]
+class VariantLines(DeskLines):
     """A model's variants, to be read; each has a form of its own."""
 
     model = Variant
-    extra = 0
     can_delete = False
     show_change_link = True
     fields = ("position", "shape", "claim", "types")
@@ -171,6 +170,21 @@ class VariantForm(forms.ModelForm):  # type: ignore[type-arg]
     gpu_types = gpu_types_field(label="GPU types", help_text="Empty: any.")
     node_selector = labels_field("node_selector", help_text="Labels that a node must carry.")
     tolerations = tolerations_field(help_text="Kubernetes form.")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not self.instance.pk and "position" in self.fields:
+            self.fields["position"].initial = None
+            self.fields["position"].required = False
+            self.fields["position"].help_text = "Order of preference, lowest first. Empty: the last."
+
+    def clean(self) -> Any:
+        cleaned = super().clean()
+        model = self.cleaned_data.get("model")
+        if model and "position" in self.cleaned_data and self.cleaned_data["position"] is None:
+            last = model.variants.aggregate(last=Max("position"))["last"]
+            self.cleaned_data["position"] = 0 if last is None else last + 1
+        return cleaned
 
     def clean_topology_key(self) -> str | None:
         return self.cleaned_data["topology_key"] or None

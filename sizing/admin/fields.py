@@ -116,8 +116,11 @@ def warnings_field(**kwargs: Any) -> DocumentField:
 
 
 def label_date_and_time(form: forms.ModelForm, name: str) -> None:  # type: ignore[type-arg]
-    """Name the two inputs of a time for those who hear the page; nothing where the form has no such field."""
+    """Say the zone of a time, and name its two inputs for those who hear the page; nothing where the form has
+    no such field."""
     field = form.fields.get(name)
+    if field:
+        field.label = f"{name.replace('_', ' ').capitalize()} (UTC)"
     for part, widget in zip(("date", "time"), getattr(field and field.widget, "widgets", ()), strict=False):
         widget.attrs["aria-label"] = f"{name.replace('_', ' ').capitalize()}: {part} (UTC)"
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from sizing.admin.base import NAMES_SHOWN, HoldingAdmin, some_names
+from sizing.admin.base import NAMES_SHOWN, HoldingAdmin, flag, some_names
 from sizing.inventory.document import Findings
 from sizing.models import Gpu, Placement, Replica
 from sizing.services.inventory import check_nodes
@@ -29,7 +29,7 @@ def replicas_on(gpus: Q) -> str | None:
         return None
     total = bound.count()
     return (
-        f"{total} replica{'s are' if total > 1 else ' is'} placed there: {some_names(names, total)}."
+        f"{num(total)} replica{'s are' if total > 1 else ' is'} placed there: {some_names(names, total)}."
         " Move or delete them first."
     )
 
@@ -81,10 +81,10 @@ class GpuAdmin(HoldingAdmin):
         "type",
         "memory",
         "used_outside",
-        "healthy",
-        "partition",
+        "health",
+        "split",
         "holders",
-        "uuid",
+        "identity",
     )
     list_filter = ("healthy", "partition", GpuTypeFilter)
     search_fields = ("node__name", "type", "uuid")
@@ -92,6 +92,9 @@ class GpuAdmin(HoldingAdmin):
     autocomplete_fields = ("node",)
     ordering = ("node__name", "index")
     label_related = ("node",)
+
+    health = flag("healthy", "health", "healthy", "unhealthy")
+    split = flag("partition", "partition", "partition")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Gpu]:
         return super().get_queryset(request).select_related("node")
@@ -125,6 +128,10 @@ class GpuAdmin(HoldingAdmin):
     @admin.display(description="used outside (MiB)", ordering="used_outside_mib")
     def used_outside(self, gpu: Gpu) -> str:
         return num(gpu.used_outside_mib)
+
+    @admin.display(description="UUID", ordering="uuid")
+    def identity(self, gpu: Gpu) -> str:
+        return gpu.uuid
 
     @admin.display(description="held by", empty_value="free")
     def holders(self, gpu: Gpu) -> SafeString | str | None:

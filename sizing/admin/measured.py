@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllow
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 
-from sizing.admin.base import DeskModelAdmin
+from sizing.admin.base import DeskModelAdmin, moment
 from sizing.admin.fields import label_date_and_time, warnings_field
 from sizing.measuring import refreshes
 from sizing.models import Measurement, Refresh
@@ -27,6 +27,12 @@ class MeasurementForm(forms.ModelForm):  # type: ignore[type-arg]
         label_date_and_time(self, "measured_at")
 
 
+class SloFilter(admin.BooleanFieldListFilter):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.title = "SLO met"
+
+
 class MeasurementAdmin(DeskModelAdmin):
     form = MeasurementForm
     list_display = (
@@ -35,18 +41,19 @@ class MeasurementAdmin(DeskModelAdmin):
         "profile",
         "rate",
         "bound_word",
-        "measured_at",
+        "measured",
         "measured_ago",
         "counts",
         "source",
     )
     list_display_links = ("model_name", "variant_name")
-    list_filter = ("slo_met", "bound", "profile")
+    list_filter = (("slo_met", SloFilter), "bound", "profile")
     search_fields = ("variant__model__name", "variant__name", "profile__name", "source", "engine")
     list_select_related = ("variant__model", "profile")
     autocomplete_fields = ("variant", "profile")
     ordering = ("-measured_at", "-id")
     readonly_fields = ("stale_reason",)
+    measured = moment("measured_at", "measured")
     fieldsets = (
         (None, {"fields": ("variant", "profile", "tok_per_sec", "measured_at")}),
         ("How", {"fields": ("source", "engine", "bound", "slo_met", "warnings", "stale_reason")}),
@@ -101,12 +108,14 @@ class RefreshAdmin(DeskModelAdmin):
         "state",
         "percent",
         "trigger",
-        "queued_at",
-        "finished_at",
+        "queued",
+        "finished",
         "error_line",
     )
     list_filter = ("state", "trigger")
     search_fields = ("variant__model__name", "variant__name", "profile__name", "replica__name")
+    queued = moment("queued_at", "queued")
+    finished = moment("finished_at", "finished")
     list_select_related = ("variant__model", "profile", "requested_by")
     ordering = ("-queued_at", "-id")
     fieldsets = (

@@ -10,10 +10,10 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import Count, Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 
-from sizing.admin.base import HoldingAdmin
+from sizing.admin.base import DeskLines, HoldingAdmin
 from sizing.admin.fields import labels_field, taints_field
 from sizing.admin.gpus import GpuTypeFilter, holders_of, replicas_on, with_holders
 from sizing.domain.specs import HOLDING_STATES
@@ -24,6 +24,7 @@ from sizing.services.locking import inventory_lock
 from sizing.templatetags.desk import num
 
 EDITABLE_GPUS = 16
+TAINTS_SHOWN = 2
 HOLDING = Q(placements__replica__state__in=HOLDING_STATES)
 
 
@@ -32,11 +33,10 @@ class NodeForm(forms.ModelForm):  # type: ignore[type-arg]
     taints = taints_field()
 
 
-class GpuTable(admin.TabularInline):  # type: ignore[type-arg]
+class GpuTable(DeskLines):
     """A node's GPUs and who holds them."""
 
     model = Gpu
-    extra = 0
     readonly_fields = ("holders",)
     ordering = ("index",)
 
@@ -108,11 +108,15 @@ class NodeAdmin(HoldingAdmin):
         gpus = Gpu.objects.annotate(holders=Count("placements", filter=HOLDING)).order_by("index")
         return queryset.prefetch_related(Prefetch("gpus", queryset=gpus))
 
-    @admin.display(description="state", ordering="schedulable")
+    @admin.display(description="state, taints", ordering="schedulable")
     def state(self, node: Node) -> SafeString:
         words = node_state(node)
+        taints = taint_words(node)
         return format_html(
-            '<span class="desk-state desk-state-{}">{}</span>', words.split(",")[0].replace(" ", "-"), words
+            '<span class="desk-state desk-state-{}">{}</span>{}',
+            words.split(",")[0].replace(" ", "-"),
+            words,
+            format_html('<div class="desk-taints">{}</div>', breakable(taints)) if taints else "",
         )
 
     @admin.display(description="GPUs")
@@ -192,7 +196,7 @@ class NodeAdmin(HoldingAdmin):
             else ("Their free GPUs count as room again.")
         )
         if already:
-            note += f" {already} of the selected nodes {'is' if already == 1 else 'are'} {done} already."
+            note += f" {num(already)} of the selected nodes {'is' if already == 1 else 'are'} {done} already."
         return self.confirmation(
             request,
             action=verb,
@@ -218,6 +222,21 @@ def node_state(node: Node) -> str:
         if applies
     ]
     return ", ".join(closed) or "open"
+
+
+def breakable(text: str) -> SafeString:
+    """The text, to be broken after its colons where a column is narrow."""
+    return format_html_join(mark_safe(":<wbr>"), "{}", ((part,) for part in text.split(":")))
+
+
+def taint_words(node: Node) -> str:
+    """A node's taints as kubectl writes them, the first two of them."""
+    taints = [
+        f"{taint['key']}{'=' if taint.get('value') else ''}{taint.get('value') or ''}:{taint['effect']}"
+        for taint in node.taints
+    ]
+    more = len(taints) - TAINTS_SHOWN
+    return ", ".join(taints[:TAINTS_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 ADMINS = ((Node, NodeAdmin),)

@@ -9,9 +9,12 @@ from django.contrib import admin, messages
 from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from sizing.admin.base import HoldingAdmin
+from sizing.admin.base import HoldingAdmin, flag, moment
 from sizing.admin.fields import find_gpus, label_date_and_time, parse_placement, placement_of, placement_text
-from sizing.inventory.document import Findings
+from sizing.inventory.document import Findings, Problem, ReplicaEntry
+from sizing.inventory.places import FilePlaces
+from sizing.inventory.stored import read_around
+from sizing.inventory.unusual import check_unusual
 from sizing.models import Gpu, Placement, Replica
 from sizing.services.inventory import check_nodes
 from sizing.services.locking import inventory_lock
@@ -47,6 +50,28 @@ class ReplicaForm(forms.ModelForm):  # type: ignore[type-arg]
         return cleaned
 
 
+class OneReplica(FilePlaces):
+    """Has a place for one replica alone, so that nothing else is warned of."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def replica(self, replica: ReplicaEntry, node: str | None = None, gpu: int | None = None) -> str | None:
+        return "placement" if replica.name == self.name else None
+
+
+def unusual_places(replica: Replica, nodes: set[int]) -> list[Problem]:
+    """What is odd about where a replica stands, as a load of the inventory would warn of it."""
+    findings = Findings()
+    check_unusual(read_around(nodes, {replica.pk}), OneReplica(replica.name), findings)
+    # How many replicas its model runs is not to be seen from these nodes alone.
+    return [
+        Problem("", warning.message)
+        for warning in findings.warnings
+        if not warning.message.startswith("model ")
+    ]
+
+
 class ReplicaAdmin(HoldingAdmin):
     form = ReplicaForm
     list_display = (
@@ -56,8 +81,8 @@ class ReplicaAdmin(HoldingAdmin):
         "state",
         "placed",
         "gpu_count",
-        "started_at",
-        "benchable",
+        "started",
+        "may_bench",
     )
     list_filter = ("state", "benchable")
     search_fields = ("name", "variant__name", "variant__model__name")
@@ -66,6 +91,9 @@ class ReplicaAdmin(HoldingAdmin):
     ordering = ("name",)
     actions = ("mark_benchable", "unmark_benchable")
     fields = ("name", "variant", "state", "placement", "started_at", "endpoint", "benchable")
+
+    started = moment("started_at", "started")
+    may_bench = flag("benchable", "benchable", "benchable")
 
     def for_list(self, queryset: QuerySet[Replica]) -> QuerySet[Replica]:
         return queryset.prefetch_related(PLACEMENTS)
@@ -105,7 +133,11 @@ class ReplicaAdmin(HoldingAdmin):
         super().save_related(request, form, formsets, change)
 
     def check_held(self, obj: Replica, form: Any) -> Findings:
-        return check_nodes({gpu.node_id for gpu in form.cleaned_data["placement"]}, {obj.pk})
+        nodes = {gpu.node_id for gpu in form.cleaned_data["placement"]}
+        found = check_nodes(nodes, {obj.pk})
+        if not found.errors:
+            found.warnings.extend(unusual_places(obj, nodes))
+        return found
 
     # Actions
 

@@ -54,6 +54,7 @@ class DeskAdminSite(admin.AdminSite):
     # All lists are in the header and on the index; tables need the width.
     enable_nav_sidebar = False
     index_template = "admin/desk_index.html"
+    app_index_template = "admin/desk_app_index.html"
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
@@ -77,10 +78,7 @@ class DeskAdminSite(admin.AdminSite):
         found: dict[str, Any] = {}
         rest: list[Any] = []
         grouped = {name for _key, _title, names in GROUPS for name in names}
-        apps_by_label = self._build_app_dict(request, app_label)
-        if app_label:
-            apps_by_label = {app_label: apps_by_label} if apps_by_label else {}
-        for label, app in sorted(apps_by_label.items()):
+        for label, app in sorted(self._build_app_dict(request, app_label).items()):
             others = []
             for model in app["models"]:
                 name = f"{label}.{model['object_name'].lower()}"
@@ -118,6 +116,14 @@ class DeskAdminSite(admin.AdminSite):
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         return super().index(request, {**self._ask_box(request), **(extra_context or {})})
+
+    def app_index(
+        self, request: HttpRequest, app_label: str, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        # Its groups have titles of their own, so the page takes the app's.
+        known = {app.label: app.verbose_name for app in apps.get_app_configs()}
+        title = {"title": known.get(app_label, app_label)}
+        return super().app_index(request, app_label, {**title, **(extra_context or {})})
 
     def _ask_box(self, request: HttpRequest) -> dict[str, Any]:
         model = apps.get_model("sizing", "ServedModel")

@@ -69,7 +69,7 @@ def target_view(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
         "opts": model_admin.opts,
         "original": model,
         "params": {name: values[-1] for name, values in params.items()},
-        **choices(model),
+        **choices(model, params),
     }
     if params:
         context |= answered(request, model, params)
@@ -84,8 +84,11 @@ def asked(query: QueryDict) -> dict[str, list[str]]:
     return {name: values for name, values in params.items() if name == "tokens_per_sec" or values != [""]}
 
 
-def choices(model: ServedModel) -> dict[str, Any]:
-    """What the form offers: profiles, those first on which the model is measured, and its variants."""
+def choices(model: ServedModel, params: Mapping[str, list[str]]) -> dict[str, Any]:
+    """What the form offers: profiles, those first on which the model is measured, and its variants.
+
+    What was asked stays among them also where there is no such thing.
+    """
     measured = set(
         Measurement.objects.filter(variant__model=model).values_list("profile__name", flat=True).distinct()
     )
@@ -93,7 +96,17 @@ def choices(model: ServedModel) -> dict[str, Any]:
     profiles = [(name, name) for name in names if name in measured]
     profiles += [(name, f"{name} (not measured)") for name in names if name not in measured]
     variants = model.variants.order_by("position", "id").values_list("name", flat=True)[:CHOICES_SHOWN]
-    return {"profiles": profiles, "variants": list(variants)}
+    return {
+        "profiles": with_asked(profiles, params.get("profile")),
+        "variants": with_asked([(name, name) for name in variants], params.get("variant")),
+    }
+
+
+def with_asked(offered: list[tuple[str, str]], asked: list[str] | None) -> list[tuple[str, str]]:
+    """The choices, and what was asked beside them."""
+    if not asked or asked[-1] in (name for name, _label in offered):
+        return offered
+    return [*offered, (asked[-1], f"{asked[-1]} (not among them)")]
 
 
 def answered(request: HttpRequest, model: ServedModel, params: Mapping[str, list[str]]) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def _by_stopping(answer: dict[str, Any]) -> str:
     if not victims:
         return ""
     models = sorted({victim["model"] for victim in victims})
-    shown = ", ".join(models[:3]) + (f" and {len(models) - 3} more models" if len(models) > 3 else "")
+    shown = ", ".join(models[:3]) + (f" and {num(len(models) - 3)} more models" if len(models) > 3 else "")
     return f" by stopping {num(len(victims))} {'replica' if len(victims) == 1 else 'replicas'} of {shown}"
 
 

@@ -1,4 +1,4 @@
-"""Numbers as people read them: thin-space separators, units, ages."""
+"""Values as people read them: numbers with separators and units, ages, what a form shows to be read."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django import template
+from django.contrib.admin.utils import lookup_field
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import models
 
 register = template.Library()
 
@@ -17,7 +20,7 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 
 @register.filter
 def num(value: Any, unit: str = "") -> str:
-    """`12345.50` as `12 345.5`, with the unit behind it; a dash for None or what is no number."""
+    """`12345.50` as `12,345.5`, with the unit behind it; a dash for None or what is no number."""
     if value is None or value == "" or isinstance(value, bool):
         return NOTHING
     try:
@@ -29,7 +32,7 @@ def num(value: Any, unit: str = "") -> str:
     text = f"{number:,f}"
     if "." in text:
         text = text.rstrip("0").rstrip(".")
-    text = text.replace(",", THIN).replace("-", "−")
+    text = text.replace("-", "−")
     return f"{text}{THIN}{unit}" if unit else text
 
 
@@ -43,3 +46,17 @@ def age(seconds: Any) -> str:
         if whole >= size:
             return num(whole // (size // 2), unit)
     return num(whole, "s")
+
+
+@register.filter
+def shown(field: Any) -> str:
+    """A read-only field of a form: yes or no in words, numbers as `num` writes them, else as Django does."""
+    try:
+        column, _attribute, value = lookup_field(field.field["field"], field.form.instance, field.model_admin)
+    except (AttributeError, ValueError, ObjectDoesNotExist):
+        column = value = None
+    if isinstance(column, models.BooleanField) and value is not None:
+        return "yes" if value else "no"
+    if isinstance(column, models.DecimalField | models.IntegerField) and not column.choices:
+        return num(value)
+    return str(field.contents())

@@ -12,11 +12,11 @@ from sizing.templatetags.desk import age, num
     ("value", "text"),
     [
         (0, "0"),
-        (12345, "12\u202f345"),
-        (1180.5, "1\u202f180.5"),
-        (5000.0, "5\u202f000"),
+        (12345, "12,345"),
+        (1180.5, "1,180.5"),
+        (5000.0, "5,000"),
         (Decimal("0.300000"), "0.3"),
-        (Decimal("1E+3"), "1\u202f000"),
+        (Decimal("1E+3"), "1,000"),
         (-3, "−3"),
         (None, "–"),
         ("", "–"),
@@ -25,12 +25,12 @@ from sizing.templatetags.desk import age, num
         (float("nan"), "–"),
     ],
 )
-def test_numbers_have_thin_spaces_and_no_trailing_zeros(value: Any, text: str) -> None:
+def test_numbers_have_commas_and_no_trailing_zeros(value: Any, text: str) -> None:
     assert num(value) == text
 
 
 def test_a_unit_stands_behind_a_thin_space() -> None:
-    assert num(81559, "MiB") == "81\u202f559\u202fMiB"
+    assert num(81559, "MiB") == "81,559\u202fMiB"
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_an_answer_that_fits_is_one_sentence(llama: ServedModel, viewer: Client)
     body = ask(viewer, llama, tokens_per_sec="4000")
     assert "4 replicas are needed, 2 run; the other 2 fit." in body
     assert "desk-badge-fits" in body
-    assert "1\u202f180.5" in body
+    assert "1,180.5" in body
     assert "edge: a higher load failed the SLO" in body
     assert "lab bench" in body
     assert "In the way" not in body
@@ -92,7 +92,7 @@ def test_thousands_of_nodes_are_paged_on_a_small_page(llama: ServedModel, viewer
     Node.objects.bulk_create(Node(name=f"bare-{i:04}") for i in range(2500))
     body = ask(viewer, llama, tokens_per_sec="6000", page="2")
     assert "page 2 of 26" in body
-    assert "<strong>2\u202f500</strong> has no GPUs" in body
+    assert "<strong>2,500</strong> has no GPUs" in body
     assert len(body.encode()) < 300_000
 
 
@@ -107,6 +107,13 @@ def test_an_unknown_profile_leaves_the_choices(llama: ServedModel, viewer: Clien
     assert 'role="alert"' in body
     assert "Choose one of the profiles above." in body
     assert '<option value="chat">chat</option>' in body
+
+
+def test_what_was_asked_stays_chosen_where_there_is_no_such_thing(llama: ServedModel, viewer: Client) -> None:
+    body = ask(viewer, llama, tokens_per_sec="1", profile="nope", variant="tp9")
+    assert '<option value="nope" selected>nope (not among them)</option>' in body
+    assert '<option value="tp9" selected>tp9 (not among them)</option>' in body
+    assert "not among them" not in ask(viewer, llama, tokens_per_sec="1", profile="chat", variant="tp4")
 
 
 def test_a_model_that_is_not_measured_says_how_to_go_on(boss: Client) -> None:

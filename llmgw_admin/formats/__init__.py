@@ -1,0 +1,1 @@
+"""How dates are shown."""
