@@ -124,14 +124,20 @@ def _origin(text: str) -> str:
 
 
 def _url(name: str, default: str, schemes: tuple[str, ...]) -> str:
+    """The value may hold a password, so no message repeats it."""
     url = _text(name) or default
     try:
-        scheme, _ = urlsplit(url).scheme, urlsplit(url).port
+        parts = urlsplit(url)
     except ValueError:
-        scheme = ""
-    if scheme not in schemes or "://" not in url:
-        # The value may hold a password, so it is not repeated.
+        raise WrongSetting(f"{name} is not a URL that begins with {_either(schemes)}") from None
+    if parts.scheme not in schemes or "://" not in url:
         raise WrongSetting(f"{name} is not a URL that begins with {_either(schemes)}")
+    try:
+        wrong_port = parts.port == 0
+    except ValueError:
+        wrong_port = True
+    if wrong_port:
+        raise WrongSetting(f"{name}: the port is not a number from 1 to 65535")
     return url
 
 

@@ -3,11 +3,10 @@
 import sys
 
 from django.core.exceptions import DisallowedHost, RequestDataTooBig
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 
-DATABASE_AWAY = (OperationalError, InterfaceError)
+from sizing.services.database import AWAY, unavailable
 
 
 def error_response(request: HttpRequest, status: int, code: str, message: str) -> HttpResponse:
@@ -38,8 +37,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return error_response(request, 404, "not_found", "there is nothing at this address")
 
 
-def database_away(request: HttpRequest) -> HttpResponse:
-    message = "the database cannot be reached; try again shortly"
+def database_away(request: HttpRequest, message: str = AWAY) -> HttpResponse:
     response = error_response(request, 503, "unavailable", message)
     response.headers["Retry-After"] = "5"
     return response
@@ -47,6 +45,7 @@ def database_away(request: HttpRequest) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     # Also where the database fails in a middleware, outside of any view.
-    if isinstance(sys.exception(), DATABASE_AWAY):
-        return database_away(request)
+    away = unavailable(sys.exception())
+    if away:
+        return database_away(request, away)
     return error_response(request, 500, "internal", "something went wrong here; the log says what")

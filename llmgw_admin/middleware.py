@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
-from llmgw_admin.errors import DATABASE_AWAY, database_away
+from llmgw_admin.errors import database_away
+from sizing.services.database import unavailable
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +48,7 @@ class AdminWithoutSlash:
 
 
 class DatabaseAway:
-    """A database that cannot be reached, or is locked for too long, is a 503 that says so."""
+    """A database that cannot be reached, is locked for too long, or has no tables, is a 503 that says so."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -56,7 +57,8 @@ class DatabaseAway:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        if not isinstance(exception, DATABASE_AWAY):
+        away = unavailable(exception)
+        if away is None:
             return None
         logger.error("%s %s: %s", request.method, request.path, exception)
-        return database_away(request)
+        return database_away(request, away)

@@ -14,13 +14,14 @@ from django.core.exceptions import (
 from django.core.exceptions import (
     ValidationError as DjangoValidationError,
 )
-from django.db import IntegrityError, InterfaceError, OperationalError
+from django.db import DatabaseError, IntegrityError, InterfaceError
 from django.http import Http404, UnreadablePostError
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.serializers import as_serializer_error
 from rest_framework.views import set_rollback
 
+from sizing.services.database import unavailable
 from sizing.services.errors import DeskError
 
 logger = logging.getLogger(__name__)
@@ -88,10 +89,9 @@ def _response(exc: Exception) -> Response | None:
             return _error("the request cannot be understood", 400)
         case IntegrityError():
             return _error("somebody else changed this meanwhile; read it again and retry", 409)
-        case OperationalError() | InterfaceError():
+        case DatabaseError() | InterfaceError() if away := unavailable(exc):
             logger.error("the database failed: %s", " ".join(str(exc).split()))
-            message = "the database cannot be reached; try again shortly"
-            return _error(message, 503, headers={"Retry-After": "5"})
+            return _error(away, 503, headers={"Retry-After": "5"})
     return None
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import django_filters  # type: ignore[import-untyped]
 from django.db.models import QuerySet
 from django.db.models.fields.json import KeyTransform
+from rest_framework.exceptions import ValidationError
 from rest_framework.filters import OrderingFilter
 from rest_framework.request import Request
 
+from sizing.inventory.words import quoted
 from sizing.models import BenchProfile, Measurement, Node, Refresh, Replica, ServedModel, Target, Variant
 from sizing.models.fields import NAME_LENGTH
 
@@ -145,10 +148,39 @@ class RefreshFilter(django_filters.FilterSet):
 
 
 class StableOrdering(OrderingFilter):
-    """Ordering that puts equals in the order of their ids, so that pages do not overlap."""
+    """Ordering that puts equals in the order of their ids, so that pages do not overlap.
+
+    A field that a list cannot be ordered by is an error, not ignored.
+    """
 
     ordering_description = "Fields to order by, with commas between; a minus in front turns one around."
 
     def get_ordering(self, request: Request, queryset: QuerySet[Any], view: Any) -> list[str] | None:
         ordering = super().get_ordering(request, queryset, view)
         return [*ordering, "pk"] if ordering else None
+
+    def remove_invalid_fields(
+        self, queryset: QuerySet[Any], fields: Iterable[str], view: Any, request: Request
+    ) -> list[str]:
+        fields = list(fields)
+        wrong = next((name for name in fields if name.removeprefix("-") not in view.ordering_fields), None)
+        if wrong is not None:
+            there = ", ".join(view.ordering_fields)
+            raise ValidationError({"ordering": [f"cannot be by {quoted(wrong)}; there are {there}"]})
+        return fields
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        one = f"-?({'|'.join(view.ordering_fields)})"
+        described: list[dict[str, Any]] = super().get_schema_operation_parameters(view)
+        for parameter in described:
+            parameter["description"] += f" There are: {', '.join(view.ordering_fields)}."
+            parameter["schema"]["pattern"] = f"^{one}(,{one})*$"
+        return described
+
+
+def check_parameters(request: Request, known: Collection[str]) -> None:
+    """ValidationError where the query has a parameter that nobody reads, such as a misspelled one."""
+    unknown = [name for name in request.query_params if name not in known]
+    if unknown:
+        there = f"there {'is' if len(known) == 1 else 'are'} {', '.join(known)}" if known else "there is none"
+        raise ValidationError({name: [f"there is no such parameter; {there}"] for name in unknown})

@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from sizing.api.permissions import SignedIn
 from sizing.api.views.base import DeskView
 from sizing.models import Gpu, InventoryChange, Node, Refresh, Replica, WorkerBeat
+from sizing.services.database import lacks_tables
 
 WORKER_SILENT_AFTER = timedelta(seconds=60)
 
@@ -43,8 +44,9 @@ class Health(DeskView):
     def get(self, request: Request) -> Response:
         try:
             seen = WorkerBeat.objects.aggregate(last=Max("seen_at"))["last"]
-        except (DatabaseError, InterfaceError):
-            away = {"status": "unavailable", "database": "away", "worker": "unknown"}
+        except (DatabaseError, InterfaceError) as error:
+            database = "not migrated" if lacks_tables(error) else "away"
+            away = {"status": "unavailable", "database": database, "worker": "unknown"}
             return Response(away, status=503)
         working = seen is not None and seen > timezone.now() - WORKER_SILENT_AFTER
         return Response({"status": "ok", "database": "ok", "worker": "ok" if working else "missing"})

@@ -19,7 +19,7 @@ ERRORS = {
     "413": "The body is too large: `too_large`.",
     "415": "The body is of another media type: `unsupported_media_type`.",
     "429": "Too many requests; Retry-After says how long to wait: `throttled`.",
-    "503": "The database cannot be reached: `unavailable`.",
+    "503": "The database cannot be reached, or has no tables yet: `unavailable`.",
 }
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
 BODIES = ("POST", "PUT", "PATCH")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.urls import path, re_path
+from django.urls import re_path
 
 from sizing.api.routers import OPTIONAL_SLASH, SlashRouter
 from sizing.api.views import collections, documents, inventory, refreshes
@@ -22,6 +22,5 @@ urlpatterns = [
     re_path(rf"^inventory{OPTIONAL_SLASH}", inventory.InventoryDocument.as_view(), name="inventory"),
     re_path(rf"^schema{OPTIONAL_SLASH}", documents.Schema.as_view(), name="schema"),
     re_path(rf"^docs{OPTIONAL_SLASH}", documents.Docs.as_view(), name="docs"),
-    path("", documents.Nowhere.as_view()),
     re_path(r"", documents.Nowhere.as_view()),
 ]

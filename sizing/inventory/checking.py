@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any, TypeVar
+
+from django.utils import timezone
 
 from sizing.domain.specs import VariantSpec
 from sizing.inventory import scheduling
@@ -24,10 +27,17 @@ from sizing.inventory.fields import REQUIRED, Fields, text_problem
 from sizing.inventory.node_checking import read_node
 from sizing.inventory.words import quoted, shown
 from sizing.models.catalog import PRIORITY_LIMIT
-from sizing.models.fields import LARGEST_COUNT, LARGEST_RATE, model_name_problem, name_problem
+from sizing.models.fields import (
+    LARGEST_COUNT,
+    LARGEST_RATE,
+    endpoint_problem,
+    model_name_problem,
+    name_problem,
+)
 
 ONE = Decimal(1)
 LARGEST_DECIMAL = Decimal(LARGEST_COUNT)
+CLOCKS_DIFFER_BY = timedelta(minutes=5)
 STATES = ("pending", "starting", "ready", "draining", "failed")
 T = TypeVar("T")
 
@@ -159,6 +169,7 @@ def _read_variant(fields: Fields, position: int) -> VariantEntry | None:
 
 def _read_measurements(fields: Fields, document: Document) -> None:
     seen: dict[Any, str] = {}
+    future = timezone.now() + CLOCKS_DIFFER_BY
     for i, child in enumerate(fields.children("measurements")):
         if not child.is_mapping:
             continue
@@ -176,6 +187,9 @@ def _read_measurements(fields: Fields, document: Document) -> None:
             at=i,
         )
         child.done()
+        if entry.measured_at > future:
+            moment = f"{entry.measured_at:%Y-%m-%dT%H:%M:%SZ}"
+            child.findings.warn(child.at("measured_at"), f"{moment} lies in the future")
         if not child.broken:
             first = seen.setdefault(entry.key, child.path)
             if first != child.path:
@@ -196,7 +210,7 @@ def _read_replica(fields: Fields, at: int) -> ReplicaEntry | None:
     entry.placement = tuple(sorted(_read_placement(fields, entry)))
     entry.broken = fields.broken
     entry.started_at = fields.time("started_at", None)
-    entry.endpoint = fields.text("endpoint", longest=500)
+    entry.endpoint = fields.text("endpoint", longest=500, problem_of=endpoint_problem)
     entry.benchable = fields.flag("benchable", False)
     fields.done()
     return entry if name is not None else None

@@ -204,7 +204,17 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.message}" if self.path else self.message
+        return f"{self.path}: {self.at_path}" if self.path else self.message
+
+    @property
+    def at_path(self) -> str:
+        """The message as it stands beside its path: what the path names, it does not name again."""
+        path, message = self.path, self.message
+        for begin in (f"{path}: ", f"{path} "):
+            if path and message.startswith(begin):
+                return message.removeprefix(begin)
+        head, of, rest = message.partition(f" of {path}: ")
+        return f"{head}: {rest}" if path and of else message
 
 
 @dataclass(slots=True)
@@ -257,5 +267,5 @@ def by_path(problems: Iterable[Problem]) -> dict[str, list[str]]:
     """Messages by path, in order; what is about the whole is under `document`."""
     found: dict[str, list[str]] = {}
     for problem in problems:
-        found.setdefault(problem.path or "document", []).append(problem.message)
+        found.setdefault(problem.path or "document", []).append(problem.at_path)
     return found

@@ -10,7 +10,9 @@ from typing import Any
 
 from sizing.inventory.document import Findings
 from sizing.inventory.words import cut_number, quoted, shown
-from sizing.models.fields import LARGEST_COUNT, MILLIONTH
+from sizing.models.fields import LARGEST_COUNT, MILLIONTH, text_problem
+
+__all__ = ["REQUIRED", "Fields", "exact", "plain_decimal", "text_problem"]
 
 REQUIRED: Any = object()
 """As a default: the key must be there."""
@@ -23,11 +25,6 @@ _TIME = re.compile(
     r"[ \t]*(?:([Zz])|([-+])(\d\d?)(?::?(\d\d))?)?)?\Z",
     re.ASCII,
 )
-
-
-def text_problem(text: str) -> str | None:
-    """Say why a text cannot be stored or shown in one line, or None."""
-    return None if text.isprintable() else "must not have control characters"
 
 
 class Fields:
@@ -82,7 +79,13 @@ class Fields:
                 plain = word if re.fullmatch(r"[\w-]{1,60}", word) else quoted(word)
                 self.error(plain, "unknown key")
 
-    def text(self, key: str, default: Any = "", longest: int = 255) -> str:
+    def text(
+        self,
+        key: str,
+        default: Any = "",
+        longest: int = 255,
+        problem_of: Callable[[str], str | None] = text_problem,
+    ) -> str:
         """A text of one line; null where the default is a text means the default."""
         value = self.raw(key, default)
         if value is REQUIRED:
@@ -92,9 +95,8 @@ class Fields:
         if not isinstance(value, str):
             self.error(key, f"must be a text, not {shown(value)}{_hint(value)}")
             return ""
-        problem = text_problem(value)
-        if problem is None and len(value) > longest:
-            problem = f"must have at most {longest} characters"
+        too_long = f"must have at most {longest} characters" if len(value) > longest else None
+        problem = too_long or problem_of(value)
         if problem:
             self.error(key, problem)
             return ""

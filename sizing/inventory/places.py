@@ -45,7 +45,7 @@ class StoredPlaces(FilePlaces):
         return f"node {quoted(node.name)}"
 
     def gpu(self, node: NodeEntry, gpu: GpuEntry) -> str | None:
-        return f"node {quoted(node.name)} GPU {gpu.index}"
+        return f"GPU {gpu.index} of node {quoted(node.name)}"
 
     def model(self, model: ModelEntry) -> str | None:
         return f"model {quoted(model.name)}"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandParser
-from django.db import OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError
 
+from sizing.services.database import NOT_MIGRATED, lacks_tables
 from sizing.services.errors import DeskError
 
 ERROR_EXIT = 2
@@ -14,7 +18,7 @@ ERROR_EXIT = 2
 
 class _OneLineParser(CommandParser):
     def error(self, message: str) -> NoReturn:
-        self.exit(ERROR_EXIT, f"{self.prog}: {message}\n")
+        self.exit(ERROR_EXIT, f"{self.prog}: {' '.join(message.split())}\n")
 
 
 class DeskCommand(BaseCommand):
@@ -27,16 +31,40 @@ class DeskCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
-            return super().execute(*args, **options)
+            try:
+                return super().execute(*args, **options)
+            finally:
+                self.stdout.flush()  # here, where a full disk can still be told of
         except DeskError as error:
             self.fail(error.message, *(f"{path}: {m}" for path, ms in error.fields.items() for m in ms))
-        except OperationalError as error:
-            self.fail(f"the database is not available: {str(error).splitlines()[0]}")
+        except (DatabaseError, InterfaceError) as error:
+            self.fail(_database_words(error))
         except BrokenPipeError:
+            self._drop_output()
             raise SystemExit(ERROR_EXIT) from None
+        except OSError as error:
+            self._drop_output()
+            place = f"{error.filename}: " if error.filename else "cannot write the output: "
+            self.fail(f"{place}{error.strerror or error}")
 
     def fail(self, *lines: str) -> NoReturn:
         """Write the lines to stderr and end with exit 2."""
-        for line in lines:
-            self.stderr.write(line)
+        with suppress(OSError):
+            for line in lines:
+                self.stderr.write(" ".join(line.splitlines()))
         raise SystemExit(ERROR_EXIT)
+
+    def _drop_output(self) -> None:
+        """What could not be written is still waiting, and would fail again when Python ends."""
+        out: Any = getattr(self.stdout, "_out", None)
+        if out is not None and out is sys.stdout:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, out.fileno())
+            os.close(nowhere)
+
+
+def _database_words(error: Exception) -> str:
+    if lacks_tables(error):
+        return NOT_MIGRATED
+    away = isinstance(error, OperationalError | InterfaceError)
+    return f"the database {'is not available' if away else 'refused'}: {' '.join(str(error).split())}"

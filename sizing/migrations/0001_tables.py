@@ -434,7 +434,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         default="",
                         max_length=500,
-                        validators=[sizing.models.fields.validate_text],
+                        validators=[sizing.models.fields.validate_endpoint],
                     ),
                 ),
                 (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -18,6 +20,8 @@ NAME_LENGTH = 255
 
 # Model names end a URL path before these words, so a name that ends in one could not be addressed.
 RESERVED_LAST_SEGMENTS = ("target", "refresh")
+
+_HOST = re.compile(r"[\w.-]+|\[[0-9A-Fa-f:.]+\]")
 
 
 def name_problem(name: str) -> str | None:
@@ -46,6 +50,41 @@ def model_name_problem(name: str) -> str | None:
     return None
 
 
+def text_problem(text: str) -> str | None:
+    """Say why a text cannot be stored (NUL on PostgreSQL) or shown in one line, or None."""
+    if text.isprintable():
+        return None
+    if text.splitlines() != [text]:
+        return "must be one line, without line breaks"
+    return "must not have control characters"
+
+
+def endpoint_problem(text: str) -> str | None:
+    """Say why a text is no address of a replica, or None; empty is none to call.
+
+    A secret must not get into the database, so there is no place for one, and the text is not repeated.
+    """
+    if not text:
+        return None
+    if not text.isprintable():
+        return text_problem(text)
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return "must be a URL such as http://10.0.0.7:8000/v1"
+    _, at, host = parts.netloc.rpartition("@")
+    if at:
+        return "must not have a user or a password"
+    if "?" in text or "#" in text:
+        return "must not have a query or a fragment"
+    name, port = re.fullmatch(r"(.*?)(?::([^:\]]*))?", host, re.DOTALL).groups()  # type: ignore[union-attr]
+    if parts.scheme not in ("http", "https") or not _HOST.fullmatch(name) or " " in text or "\\" in text:
+        return "must be a URL such as http://10.0.0.7:8000/v1"
+    if port is not None and not (port.isascii() and port.isdigit() and 0 < int(port[:9]) < 65536):
+        return "must have a port from 1 to 65535"
+    return None
+
+
 def validate_name(value: str) -> None:
     """Django validator around `name_problem`."""
     problem = name_problem(value)
@@ -61,9 +100,17 @@ def validate_model_name(value: str) -> None:
 
 
 def validate_text(value: str) -> None:
-    """Refuse control characters, which PostgreSQL (NUL) or a terminal cannot take."""
-    if any(not c.isprintable() for c in value):
-        raise ValidationError(_("must not have control characters"), code="invalid")
+    """Django validator around `text_problem`."""
+    problem = text_problem(value)
+    if problem:
+        raise ValidationError(_("%(problem)s"), params={"problem": problem}, code="invalid")
+
+
+def validate_endpoint(value: str) -> None:
+    """Django validator around `endpoint_problem`."""
+    problem = endpoint_problem(value)
+    if problem:
+        raise ValidationError(_("%(problem)s"), params={"problem": problem}, code="invalid")
 
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from sizing.models.catalog import Variant
-from sizing.models.fields import count, decimal, name_field, validate_name, validate_text
+from sizing.models.fields import count, decimal, name_field, validate_endpoint, validate_name, validate_text
 
 
 class Node(models.Model):
@@ -94,7 +94,7 @@ class Replica(models.Model):
     variant = models.ForeignKey(Variant, on_delete=models.PROTECT, related_name="replicas")
     state = models.CharField(max_length=8, choices=State, default=State.READY)
     started_at = models.DateTimeField(null=True, blank=True)
-    endpoint = models.CharField(max_length=500, blank=True, default="", validators=[validate_text])
+    endpoint = models.CharField(max_length=500, blank=True, default="", validators=[validate_endpoint])
     benchable = models.BooleanField(
         default=False, help_text="Measurements never touch a replica that is not marked."
     )

@@ -41,7 +41,10 @@ class InventoryError(DeskError):
             message = f"{problems[0]}; nothing was changed"
         else:
             message = f"the inventory has {counted(self.total, 'error')}; nothing was changed"
-        super().__init__(message, fields=by_path(problems))
+        fields = by_path(problems)
+        if more:
+            fields.setdefault("document", []).append(f"and {counted(more, 'more error')}")
+        super().__init__(message, fields=fields)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from rest_framework.test import APIClient
 from sizing.models import Node
 from sizing.services.errors import DeskError
 from tests.api.conftest import LLAMA, Caller, send
+from tests.api.forms import REPLICA
 
 JSON = "application/json"
 
@@ -90,6 +91,8 @@ def test_an_unknown_key_is_named(admin: APIClient) -> None:
         ("nodes", {"name": "n", "labels": {"a": 1}}, {'labels["a"]'}),
         ("nodes", {"name": "n", "taints": [{"key": "a", "effect": "No"}]}, {"taints[0].effect"}),
         ("nodes", {"name": "n", "ready": "yes"}, {"ready"}),
+        ("models", {"name": "m", "owner": "a\nb"}, {"owner"}),
+        ("replicas", REPLICA | {"endpoint": "http://u:p@h"}, {"endpoint"}),
         ("nodes", {"name": "n", "cpu_millis": -1}, {"cpu_millis"}),
         ("nodes", {"name": "n", "cpu_millis": 1.5}, {"cpu_millis"}),
         ("nodes", {"name": "n", "cpu_millis": True}, {"cpu_millis"}),
@@ -169,6 +172,31 @@ def test_a_page_that_is_not_there_is_a_404(admin: APIClient, fleet: dict[str, An
     assert admin.get(f"/api/v1/nodes?{query}").json()["code"] == "not_found"
 
 
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [
+        (
+            "gpu_type=A",
+            "gpu_type: there is no such parameter; there are page, page_size, search, ordering,"
+            " name, name__contains, ready, schedulable, stale, type, label",
+        ),
+        (
+            "ordering=name,foo",
+            'ordering: cannot be by "foo"; there are name, ready, schedulable, cost_per_hour, cpu_millis,'
+            " memory_mib",
+        ),
+        ("ordering=--name", 'ordering: cannot be by "--name"; there are name, ready'),
+    ],
+)
+def test_what_a_list_does_not_know_is_a_400_that_names_what_it_knows(
+    admin: APIClient, query: str, error: str
+) -> None:
+    answer = admin.get(f"/api/v1/nodes?{query}")
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+    assert answer.json()["error"].startswith(error)
+    assert list(answer.json()["fields"]) == [query.split("=")[0]]
+
+
 @pytest.mark.parametrize("query", ["page_size=0", "page_size=x", "ready=maybe", "name=%00", "search=%00"])
 def test_a_wrong_filter_is_a_400(admin: APIClient, fleet: dict[str, Any], query: str) -> None:
     answer = admin.get(f"/api/v1/nodes?{query}")
@@ -216,9 +244,7 @@ def test_what_nobody_expected_is_left_to_the_server(
         admin.post("/api/v1/nodes", {"name": "n"})
 
 
-@pytest.mark.parametrize(
-    "path", ["/api/v1", "/api/v1/", "/api/v1/x/y/", "/api/v2/nodes", "/api/v1/models//target"]
-)
+@pytest.mark.parametrize("path", ["/api", "/api/", "/api/v1/x/y/", "/api/v2/nodes", "/api/v1/models//target"])
 def test_unknown_addresses_are_a_json_404(admin: APIClient, path: str) -> None:
     answer = admin.get(path)
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")

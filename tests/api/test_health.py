@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import html
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import OperationalError
+from django.contrib.auth import get_user_model
+from django.db import OperationalError, connection
 from django.db.models import QuerySet
+from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -37,6 +40,25 @@ def test_without_the_database_health_is_a_503(db: None, monkeypatch: pytest.Monk
     answer = APIClient().get("/healthz")
     assert answer.status_code == 503
     assert answer.json() == {"status": "unavailable", "database": "away", "worker": "unknown"}
+
+
+def test_a_database_without_tables_is_told_from_one_that_is_away(db: None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE sizing_workerbeat RENAME TO not_there")
+    answer = APIClient().get("/healthz")
+    assert answer.status_code == 503
+    assert answer.json() == {"status": "unavailable", "database": "not migrated", "worker": "unknown"}
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nodes", "/admin/sizing/node/"])
+def test_without_tables_the_message_says_what_to_do(db: None, path: str) -> None:
+    client = Client()
+    client.force_login(get_user_model().objects.create_superuser("ada", password="x"))
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE django_session RENAME TO not_there")
+    answer = client.get(path)
+    assert answer.status_code == 503
+    assert "the database has no tables yet; run `manage.py migrate`" in html.unescape(answer.content.decode())
 
 
 def test_probes_are_not_throttled(db: None) -> None:

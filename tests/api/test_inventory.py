@@ -71,6 +71,37 @@ def test_replace_is_0_or_1(admin: APIClient) -> None:
     assert answer.json()["fields"] == {"replace": ["must be 0 or 1"]}
 
 
+@pytest.mark.parametrize(
+    ("method", "query", "error"),
+    [
+        ("PUT", "repalce=1", "repalce: there is no such parameter; there is replace"),
+        ("GET", "format=yaml", "format: there is no such parameter; there is none"),
+    ],
+)
+def test_an_unknown_parameter_is_a_400(
+    admin: APIClient, fleet: dict[str, Any], method: str, query: str, error: str
+) -> None:
+    answer = send(admin, method, f"{PATH}?{query}", b"version: 1", "application/yaml")
+    assert (answer.status_code, answer.json()["code"], answer.json()["error"]) == (400, "invalid", error)
+    assert Node.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("media_type", "status"),
+    [
+        ("application/json; charset=utf-8", 200),
+        ("application/x-yaml", 200),
+        ("text/yaml", 200),
+        ("text/plain", 200),
+        ("", 200),
+        ("application/x-www-form-urlencoded", 200),
+        ("multipart/form-data; boundary=x", 415),
+    ],
+)
+def test_a_document_comes_as_json_yaml_or_plain_bytes(admin: APIClient, media_type: str, status: int) -> None:
+    assert send(admin, "PUT", PATH, b"version: 1", media_type).status_code == status
+
+
 def test_replace_removes_what_the_document_leaves_out(admin: APIClient, fleet: dict[str, Any]) -> None:
     answer = send(admin, "PUT", f"{PATH}?replace=1", b"version: 1", "application/yaml")
     assert answer.status_code == 200

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from rest_framework.test import APIClient
 
-from sizing.models import Gpu, Measurement, Node, Placement, Replica, ServedModel, Variant
+from sizing.models import Gpu, Measurement, Node, Placement, Replica, ServedModel, Target, Variant
 from tests.api.conftest import LLAMA
 from tests.api.forms import ONE_OF_EACH, REPLICA
 
@@ -163,6 +164,54 @@ def test_what_others_hold_is_not_removed(admin: APIClient, fleet: dict[str, Any]
     assert (answer.status_code, Variant.objects.count()) == (409, 2)
 
 
+def test_nothing_that_holds_a_variant_goes_silently_with_it(admin: APIClient, fleet: dict[str, Any]) -> None:
+    variant = Variant.objects.get(name="h100-x1")
+    measured = Measurement.objects.create(
+        variant=variant,
+        profile=fleet["profiles"],
+        tok_per_sec=1,
+        measured_at=datetime(2026, 11, 1, tzinfo=UTC),
+    )
+    target = Target.objects.create(model=fleet["models"], variant=variant, tokens_per_sec=1)
+    held = f"the measurement {measured.pk} of {LLAMA} h100-x1 and the target {target.pk} of {LLAMA}"
+    refused = {"error": f'variant "h100-x1" is in use by {held}', "code": "conflict"}
+    without = {"name": LLAMA, "variants": [{"name": "h100-tp2", "gpus": 2}]}
+    for answer in (
+        admin.delete(f"/api/v1/variants/{variant.pk}"),
+        admin.patch(f"/api/v1/models/{LLAMA}", {"variants": without["variants"]}),
+        admin.put(f"/api/v1/models/{LLAMA}", without),
+    ):
+        assert (answer.status_code, answer.json()) == (409, refused)
+    assert (Measurement.objects.count(), Target.objects.count(), Variant.objects.count()) == (2, 2, 2)
+    measured.delete()
+    target.delete()
+    assert admin.delete(f"/api/v1/variants/{variant.pk}").status_code == 204
+
+
+def test_a_profile_that_is_a_default_or_a_targets_is_not_removed(
+    admin: APIClient, fleet: dict[str, Any]
+) -> None:
+    Measurement.objects.all().delete()
+    answer = admin.delete("/api/v1/profiles/chat")
+    held = f"the target {fleet['targets'].pk} of {LLAMA} and the model {LLAMA}"
+    assert answer.json() == {"error": f'bench profile "chat" is in use by {held}', "code": "conflict"}
+    fleet["targets"].delete()
+    answer = admin.delete("/api/v1/profiles/chat")
+    assert answer.json()["error"] == f'bench profile "chat" is in use by the model {LLAMA}'
+    admin.patch(f"/api/v1/models/{LLAMA}", {"default_profile": None})
+    assert admin.delete("/api/v1/profiles/chat").status_code == 204
+
+
+def test_a_model_goes_with_what_was_measured_unless_replicas_run(
+    admin: APIClient, fleet: dict[str, Any]
+) -> None:
+    at = f"/api/v1/models/{LLAMA}"
+    assert (admin.delete(at).status_code, Measurement.objects.count(), Target.objects.count()) == (409, 1, 1)
+    admin.delete("/api/v1/replicas/llama-70b-0")
+    assert admin.delete(at).status_code == 204
+    assert (Measurement.objects.count(), Target.objects.count(), Variant.objects.count()) == (0, 0, 0)
+
+
 def test_a_conflict_names_five_holders_and_counts_the_others(admin: APIClient, fleet: dict[str, Any]) -> None:
     variant = Variant.objects.get(name="h100-x1")
     Replica.objects.bulk_create(Replica(name=f"p{i}", variant=variant, state="pending") for i in range(7))
@@ -210,7 +259,14 @@ def test_two_replicas_cannot_claim_one_whole_gpu(admin: APIClient, fleet: dict[s
 
 def test_a_variant_cannot_outgrow_what_runs_it(admin: APIClient, fleet: dict[str, Any]) -> None:
     at = f"/api/v1/variants/{fleet['variants'].pk}"
-    assert admin.patch(at, {"gpus": 4}).status_code == 400
+    answer = admin.patch(at, {"gpus": 4})
+    message = 'holds 2 GPUs of node "gpu-a1", but variant "h100-tp2" takes 4 on each node'
+    assert answer.status_code == 400
+    assert answer.json() == {
+        "error": f'replica "llama-70b-0": {message}',
+        "code": "invalid",
+        "fields": {'replica "llama-70b-0"': [message]},
+    }
     assert admin.patch(at, {"gpu_memory_mib": 90000}).status_code == 400
     fleet["variants"].refresh_from_db()
     assert (fleet["variants"].gpus, fleet["variants"].gpu_memory_mib) == (2, None)

@@ -27,12 +27,21 @@ def test_the_committed_document_is_current() -> None:
 
 def test_every_address_is_described_without_a_trailing_slash() -> None:
     paths = yaml.safe_load(SNAPSHOT.read_text())["paths"]
-    assert len(paths) == 8 * 2 + 3
-    assert all(path.startswith("/api/v1/") and not path.endswith("/") for path in paths)
+    assert len(paths) == 8 * 2 + 3 + 1
+    assert all(f"{path}/".startswith("/api/v1/") and not path.endswith("/") for path in paths)
     routes = [
         p for p in urls.urlpatterns if isinstance(p, URLPattern) and p.name not in (None, "schema", "docs")
     ]
-    assert len(routes) == len(paths)
+    assert len(routes) + 1 == len(paths)  # the root stands in front of them
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_the_root_names_the_collections(admin: APIClient, slash: str) -> None:
+    addresses = admin.get(f"/api/v1{slash}").json()
+    assert list(addresses) == [p for p, _, _ in urls.router.registry]
+    assert addresses["nodes"] == "http://testserver/api/v1/nodes"
+    assert {admin.get(address).status_code for address in addresses.values()} == {200}
+    assert APIClient().get(f"/api/v1{slash}").status_code == 401
 
 
 def test_every_operation_describes_its_parameters_and_errors() -> None:

@@ -14,6 +14,8 @@ from django.conf import settings
 from llmgw_admin.environment import Environment, WrongSetting, read_environment
 
 ROOT = Path(settings.BASE_DIR)
+BEGIN = "DATABASE_URL is not a URL that begins with postgres:// or postgresql:// or sqlite://"
+PORT = "DATABASE_URL: the port is not a number from 1 to 65535"
 
 
 @pytest.fixture
@@ -125,13 +127,20 @@ def test_a_wrong_value_is_named_in_one_line(read, name, value, line):
 
 
 @pytest.mark.parametrize(
-    "url", ["banana", "mysql://u:secret@db/x", "postgres://u:secret@db:abc/x", "postgres://[::1/secret"]
+    ("url", "line"),
+    [
+        ("banana", BEGIN),
+        ("mysql://u:secret@db/x", BEGIN),
+        ("postgres://[::1/secret", BEGIN),
+        ("postgres://u:secret@db:abc/x", PORT),
+        ("postgresql://u:secret@db:99999/x", PORT),
+        ("postgresql://u:secret@db:0/x", PORT),
+    ],
 )
-def test_a_wrong_database_url_is_not_repeated_with_its_password(read, url):
+def test_a_wrong_database_url_is_not_repeated_with_its_password(read, url, line):
     with pytest.raises(WrongSetting) as wrong:
         read(DATABASE_URL=url)
-    begin = "DATABASE_URL is not a URL that begins with postgres:// or postgresql:// or sqlite://"
-    assert str(wrong.value) == begin
+    assert str(wrong.value) == line
 
 
 def test_a_command_stops_with_code_2_and_one_line():

@@ -42,6 +42,9 @@ def test_the_shape_of_a_replica_is_checked_over_all_its_nodes() -> None:
     assert [error.message for error in check_nodes(on("gpu-a1")).errors] == [
         'replica "llama-1" is on 2 nodes, but variant "half" spans 1'
     ]
+    assert [str(error) for error in check_nodes(on("gpu-a1")).errors] == [
+        'replica "llama-1": is on 2 nodes, but variant "half" spans 1'
+    ]
 
 
 def test_a_replica_that_names_no_gpu_is_found_by_its_id() -> None:
@@ -66,8 +69,8 @@ def test_memory_used_outside_is_odd_but_no_error() -> None:
     found = check_nodes(on("gpu-a1"))
     assert found.errors == []
     assert [str(warning) for warning in found.warnings] == [
-        'node "gpu-a1" GPU 2: GPU 2 of node "gpu-a1": claims of 40000 MiB and 50000 MiB used outside are more'
-        " than 80000 MiB; nothing is free"
+        'GPU 2 of node "gpu-a1": claims of 40000 MiB and 50000 MiB used outside are more than 80000 MiB;'
+        " nothing is free"
     ]
 
 

@@ -125,6 +125,8 @@ def test_the_sound_inventory_is_accepted() -> None:
         ("models.0.max_replicas", -1, "models[0].max_replicas: must be from 0 to 1000000000, not -1"),
         ("models.0.default_profile", "x", 'models[0].default_profile: no profile "x"'),
         ("models.0.owner", "a\tb", "models[0].owner: must not have control characters"),
+        ("models.0.owner", "a\nb", "models[0].owner: must be one line, without line breaks"),
+        ("models.0.owner", "a\n", "models[0].owner: must be one line, without line breaks"),
         (
             "models.0.variants.+",
             {"name": "tp2"},
@@ -213,6 +215,11 @@ def test_the_sound_inventory_is_accepted() -> None:
             ' not the text "gone"',
         ),
         ("replicas.0.endpoint", "x" * 501, "replicas[0].endpoint: must have at most 500 characters"),
+        (
+            "replicas.0.endpoint",
+            "http://u:secret@10.0.0.7:8000/v1",
+            "replicas[0].endpoint: must not have a user or a password",
+        ),
         ("replicas.0.placement.0.node", "gpu-z", 'replicas[0].placement[0].node: no node "gpu-z"'),
         (
             "replicas.0.placement.0.gpus",
@@ -272,6 +279,15 @@ def test_a_wrong_value_is_refused_with_its_path(path: str, value: Any, expected:
 )
 def test_a_replica_that_no_cluster_can_run_is_refused(new: dict[str, Any], expected: str) -> None:
     assert errors(sound(("replicas.+", new))) == [expected]
+
+
+@pytest.mark.parametrize("names", [("x", "y"), ("y", "x")])
+def test_of_two_replicas_that_clash_the_later_one_of_the_file_is_at_fault(names: tuple[str, str]) -> None:
+    first, second = (replica(name, "tp2", ("gpu-a2", [0, 1])) for name in names)
+    assert errors(sound(("replicas.+", first), ("replicas.+", second))) == [
+        f'replicas[3].placement[0].gpus[0]: GPUs 0, 1 of node "gpu-a2": replica "{names[0]}" claims'
+        f' the whole GPU, but "{names[1]}" holds it too'
+    ]
 
 
 def test_claims_may_fill_a_gpu_to_the_last_mib() -> None:
@@ -356,6 +372,8 @@ def test_thousands_of_errors_are_counted_but_not_all_told() -> None:
         load({"version": 1, "nodes": [{}] * 7_000})
     assert caught.value.message == "the inventory has 7,000 errors; nothing was changed"
     assert len(caught.value.problems) == 5_000
+    assert len(caught.value.fields) == 5_001
+    assert caught.value.fields["document"] == ["and 2,000 more errors"]
 
 
 # What stays must not lose what it uses -----------------------------------------------------------

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
-from sizing.models import Gpu, Measurement, Node
+from sizing.models import Gpu, Measurement, Node, Placement
 from tests.inventory.documents import H100, load, replica, sound, warnings
 
 pytestmark = pytest.mark.django_db
@@ -232,10 +234,30 @@ def test_a_stored_fault_that_the_file_has_no_part_in_warns_but_does_not_refuse()
     load(sound(("replicas.+", replica("x", "half", ("gpu-a1", [2])))))
     Gpu.objects.update(memory_mib=79999)  # past all checks
     assert warnings({"version": 1, "nodes": [{"name": "new"}]}) == [
-        'node "gpu-a1": GPU 2 of node "gpu-a1": the claims add up to 80000 MiB of 79999 MiB'
-        ' ("llama-1" 40000, "x" 40000)'
+        'node "gpu-a1": GPU 2: the claims add up to 80000 MiB of 79999 MiB ("llama-1" 40000, "x" 40000)'
     ]
     assert Node.objects.filter(name="new").exists()
+
+
+def test_what_the_path_names_is_not_named_again() -> None:
+    load(sound())
+    Placement.objects.filter(replica__name="llama-0", gpu__index=0).delete()  # past all checks
+    assert warnings({"version": 1, "nodes": [{"name": "new"}]}) == [
+        'replica "llama-0": holds 1 GPU of node "gpu-a1", but variant "tp2" takes 2 on each node'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ahead", "told"),
+    [
+        (timedelta(minutes=4), []),
+        (timedelta(hours=1), ["measurements[0].measured_at: {} lies in the future"]),
+    ],
+)
+def test_a_measurement_of_the_future_is_odd(ahead: timedelta, told: list[str]) -> None:
+    moment = f"{timezone.now() + ahead:%Y-%m-%dT%H:%M:%SZ}"
+    expected = [line.format(moment) for line in told]
+    assert warnings(sound(("measurements.0.measured_at", moment))) == expected
 
 
 def test_thousands_of_warnings_are_counted_but_not_all_told() -> None:

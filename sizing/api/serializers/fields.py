@@ -11,7 +11,15 @@ from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from sizing.models.fields import LARGEST_COUNT, MILLIONTH, NAME_LENGTH, model_name_problem, name_problem
+from sizing.models.fields import (
+    LARGEST_COUNT,
+    MILLIONTH,
+    NAME_LENGTH,
+    endpoint_problem,
+    model_name_problem,
+    name_problem,
+    text_problem,
+)
 
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 LONGEST_NUMBER = 64
@@ -19,9 +27,9 @@ LARGEST = Decimal("999999999.999999")  # of what is stored with 15 digits
 
 
 class Text(serializers.CharField):
-    """A text without control characters; a number or a boolean is none."""
+    """A text of one line; a number or a boolean is none."""
 
-    default_error_messages = {"invalid": "must be a text", "control": "must not have control characters"}
+    default_error_messages = {"invalid": "must be a text"}
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("trim_whitespace", False)
@@ -30,9 +38,21 @@ class Text(serializers.CharField):
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
             self.fail("invalid")
-        if not data.isprintable():
-            self.fail("control")
+        problem = self.problem(data)
+        if problem:
+            raise serializers.ValidationError(problem)
         return super().to_internal_value(data)
+
+    def problem(self, value: str) -> str | None:
+        """What is wrong with it."""
+        return text_problem(value)
+
+
+class Endpoint(Text):
+    """The address of a replica."""
+
+    def problem(self, value: str) -> str | None:
+        return endpoint_problem(value)
 
 
 class Name(Text):
@@ -43,15 +63,7 @@ class Name(Text):
         super().__init__(**options)
 
     def problem(self, value: str) -> str | None:
-        """What is wrong with it."""
         return name_problem(value)
-
-    def to_internal_value(self, data: Any) -> str:
-        value = super().to_internal_value(data)
-        problem = self.problem(value)
-        if problem:
-            raise serializers.ValidationError(problem)
-        return value
 
 
 class ModelName(Name):

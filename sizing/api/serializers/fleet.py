@@ -10,6 +10,7 @@ from sizing.api.serializers.fields import (
     Amount,
     Choice,
     Distinct,
+    Endpoint,
     Moment,
     Name,
     Part,
@@ -87,7 +88,12 @@ class ReplicaSerializer(Strict):
     variant = Ref("variant.name", help_text="Name of the model's variant.")
     state = Choice(choices=Replica.State.values, default=Replica.State.READY.value)
     started_at = Moment(default=None, allow_null=True)
-    endpoint = Text(max_length=500, default="", allow_blank=True, help_text="Of its OpenAI interface.")
+    endpoint = Endpoint(
+        max_length=500,
+        default="",
+        allow_blank=True,
+        help_text="URL of its OpenAI interface: http or https, without a user, a query or a fragment.",
+    )
     benchable = Yes(default=False, help_text="Measurements never touch a replica that is not marked.")
     placement = PlacementSerializer(
         many=True, default=list, help_text="May be empty only for pending, which holds nothing."

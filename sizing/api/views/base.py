@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
 from sizing.api.authentication import BearerAuthentication, SessionAuthentication
-from sizing.api.filters import StableOrdering
+from sizing.api.filters import StableOrdering, check_parameters
 from sizing.api.paging import Pages
 from sizing.api.parsers import ExactJSONParser
 from sizing.api.permissions import ModelPermissions
@@ -74,6 +74,9 @@ class DeskView(APIView):
         return super().finalize_response(request, response, *args, **kwargs)
 
 
+LIST_PARAMETERS = ("page", "page_size", "search", "ordering")
+
+
 class Collection(DeskView, GenericViewSet):  # type: ignore[type-arg]
     """A collection to read: lists in pages, objects by name or id."""
 
@@ -83,6 +86,7 @@ class Collection(DeskView, GenericViewSet):  # type: ignore[type-arg]
     by_id: ClassVar[bool] = True
     noun: ClassVar[str]
     name_help: ClassVar[str] = "Name, or id."
+    filterset_class: Any
 
     def get_object(self) -> Any:
         """The object of the address: by its exact name first, then by its id."""
@@ -102,6 +106,7 @@ class Collection(DeskView, GenericViewSet):  # type: ignore[type-arg]
         return rows.filter(pk=int(key)).first() if key.isascii() and key.isdigit() and len(key) < 19 else None
 
     def list(self, request: Request) -> Response:
+        check_parameters(request, [*LIST_PARAMETERS, *self.filterset_class.base_filters])
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 

@@ -11,11 +11,47 @@ from drf_spectacular.renderers import (
     OpenApiYamlRenderer,
     OpenApiYamlRenderer2,
 )
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.renderers import TemplateHTMLRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
 
 from sizing.api.permissions import SignedIn
 from sizing.api.views.base import DeskView
+
+COLLECTIONS = (
+    "models",
+    "profiles",
+    "variants",
+    "nodes",
+    "replicas",
+    "measurements",
+    "targets",
+    "refreshes",
+)
+
+
+class Root(DeskView):
+    """Where the collections are."""
+
+    permission_classes = [SignedIn]
+
+    @extend_schema(
+        operation_id="root",
+        tags=["root"],
+        summary="The addresses of the collections",
+        responses={
+            200: OpenApiResponse(
+                {"type": "object", "additionalProperties": {"type": "string", "format": "uri"}},
+                description="Addresses by name.",
+            )
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """The address of every collection by its name."""
+        here = request.build_absolute_uri(f"{request.path.rstrip('/')}/")
+        return Response({name: f"{here}{name}" for name in COLLECTIONS})
 
 
 class Schema(DeskView, SpectacularAPIView):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import UnsupportedMediaType, ValidationError
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -12,13 +12,25 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from sizing.api.errors import TooLarge
+from sizing.api.filters import check_parameters
 from sizing.api.permissions import demand
+from sizing.api.schema import ERRORS
 from sizing.api.serializers import ErrorSerializer, InventoryReportSerializer, InventorySerializer
 from sizing.api.views.base import DeskView
 from sizing.inventory.reading import LARGEST_DOCUMENT
 from sizing.models import BenchProfile, Gpu, Measurement, Node, Replica, ServedModel, Target, Variant
 from sizing.services import inventory
 
+# None at all too; the form type is what curl says of a file unless told otherwise.
+MEDIA_TYPES = (
+    "application/json",
+    "application/yaml",
+    "application/x-yaml",
+    "text/yaml",
+    "text/plain",
+    "application/octet-stream",
+    "application/x-www-form-urlencoded",
+)
 TABLES = (Node, Gpu, BenchProfile, ServedModel, Variant, Measurement, Replica, Target)
 
 
@@ -35,7 +47,7 @@ class InventoryPermissions(BasePermission):
 
 
 class RawDocument(BaseParser):
-    """Any media type: the document says by its content whether it is JSON or YAML."""
+    """The document says by its content, not by its media type, whether it is JSON or YAML."""
 
     media_type = "*/*"
 
@@ -48,10 +60,14 @@ class InventoryDocument(DeskView):
 
     @extend_schema(
         operation_id="inventory_dump",
-        responses={200: OpenApiResponse(InventorySerializer, description="The document.")},
+        responses={
+            200: OpenApiResponse(InventorySerializer, description="The document."),
+            400: OpenApiResponse(ErrorSerializer, description=ERRORS["400"]),
+        },
     )
     def get(self, request: Request) -> HttpResponse:
         """The inventory as JSON; loading it again changes nothing."""
+        check_parameters(request, ())
         return HttpResponse(inventory.dump_text("json"), content_type="application/json")
 
     @extend_schema(
@@ -71,6 +87,10 @@ class InventoryDocument(DeskView):
     )
     def put(self, request: Request) -> Response:
         """Load a document of up to 100 MiB, JSON or YAML by its content: all of it, or nothing."""
+        check_parameters(request, ["replace"])
+        media_type = request._request.content_type or ""
+        if media_type and media_type not in MEDIA_TYPES:
+            raise UnsupportedMediaType(media_type)
         replace = request.query_params.getlist("replace") or ["0"]
         if replace not in (["0"], ["1"]):
             raise ValidationError({"replace": ["must be 0 or 1"]})

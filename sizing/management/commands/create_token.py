@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from sizing.management.desk_command import DeskCommand
 from sizing.services.errors import DeskError
-from sizing.services.tokens import create_token
+from sizing.services.tokens import MOST_DAYS, create_token
 
 
-class Command(BaseCommand):
+class Command(DeskCommand):
     """Makes an API token for a user."""
 
     help = "Make an API token for a user and print it once; only its hash is kept."
@@ -21,16 +22,13 @@ class Command(BaseCommand):
         parser.add_argument("--days", help="days until it expires; left out: it does not")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
-            token = create_token(options["user"], options["label"], _days(options["days"]))
-        except DeskError as error:
-            self.stderr.write(error.message)
-            raise SystemExit(2) from None
-        self.stdout.write(token)
+        self.stdout.write(create_token(options["user"], options["label"], _days(options["days"])))
 
 
 def _days(given: Any) -> int | None:
-    text = "" if given is None else str(given)
-    if given is not None and not (text.isascii() and text.isdigit() and len(text) < 10):
+    if given is None:
+        return None
+    text = str(given)
+    if not (text.isascii() and text.isdigit()):
         raise DeskError("--days must be a whole number of days")
-    return None if given is None else int(text)
+    return int(text) if len(text) < 10 else MOST_DAYS + 1  # too many, however many they are

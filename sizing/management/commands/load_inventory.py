@@ -7,18 +7,17 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
-from django.db import Error as DatabaseError
+from django.core.management.base import CommandParser
 
 from sizing.inventory.words import counted
+from sizing.management.desk_command import DeskCommand
 from sizing.services import inventory
-from sizing.services.errors import DeskError
 
 MOST_LINES = 100
 SHOW_PROGRESS_FROM = 500_000
 
 
-class Command(BaseCommand):
+class Command(DeskCommand):
     help = "Load an inventory file (YAML or JSON) in one transaction; a file with an error changes nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -30,19 +29,12 @@ class Command(BaseCommand):
             with _progress(file):
                 result = _load(file, replace)
         except inventory.InventoryError as error:
-            for problem in error.problems[:MOST_LINES]:
-                self.stderr.write(str(problem))
+            lines = [str(problem) for problem in error.problems[:MOST_LINES]]
             if error.total > MOST_LINES:
-                self.stderr.write(f"and {error.total - MOST_LINES:,} more")
+                lines.append(f"and {error.total - MOST_LINES:,} more")
             if error.total > 1:
-                self.stderr.write(error.message)
-            sys.exit(2)
-        except DeskError as error:
-            self.stderr.write(error.message)
-            sys.exit(2)
-        except DatabaseError as error:
-            self.stderr.write(f"the database refused: {' '.join(str(error).split())}")
-            sys.exit(2)
+                lines.append(error.message)
+            self.fail(*lines)
         report = result.as_json()
         for kind in inventory.KINDS:
             counts = [

@@ -60,7 +60,7 @@ def _save_variants(model: ServedModel, wanted: list[Given]) -> None:
     if problems:
         raise refusal(problems)
     for name in sorted(there.keys() - first.keys()):
-        delete(there[name], f"variant {quoted(name)}")
+        delete(there[name])
     new: list[Variant] = []
     changed: list[Variant] = []
     reshaped: list[Variant] = []

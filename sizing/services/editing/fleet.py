@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import ProtectedError
-
 from sizing.inventory.node_checking import MOST_GPUS
 from sizing.inventory.words import quoted
 from sizing.models import Gpu, Node, Placement, Replica
+from sizing.services.editing.holders import told
 from sizing.services.editing.rows import (
     Given,
     assign,
     check_holdings,
     conflict,
-    holders,
     model_named,
     nodes_of,
     refusal,
@@ -51,10 +49,10 @@ def _save_gpus(node: Node, given: list[Given]) -> None:
         raise wrong("gpus", f"the uuid {quoted(elsewhere.uuid)} is that of {elsewhere}")
     there = {gpu.index: gpu for gpu in node.gpus.all()}
     gone = [gpu.pk for index, gpu in there.items() if index not in wanted]
-    try:
-        Gpu.objects.filter(pk__in=gone).delete()
-    except ProtectedError as error:
-        raise conflict(f"GPUs left out are in use by {holders(error.protected_objects)}") from None
+    held = told(Replica.objects.filter(placements__gpu__in=gone).distinct())
+    if held:
+        raise conflict(f"GPUs left out are in use by {held}")
+    Gpu.objects.filter(pk__in=gone).delete()
     new, changed = [], []
     for index, values in wanted.items():
         gpu = there.get(index)

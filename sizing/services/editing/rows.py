@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError
-from django.db.models import Model, ProtectedError, QuerySet
+from django.db.models import Model, QuerySet
 
 from sizing.inventory.words import quoted
-from sizing.models import BenchProfile, Measurement, Placement, Replica, ServedModel, Variant
+from sizing.models import BenchProfile, Placement, ServedModel, Variant
 from sizing.services import inventory
+from sizing.services.editing.holders import holders_of
 from sizing.services.errors import DeskError
 from sizing.services.locking import inventory_lock
 
 Row = TypeVar("Row", bound=Model)
 Given = Mapping[str, Any]
 
-MOST_NAMES = 5
 NODES_AT_ONCE = 500  # a query takes only so many parameters
 
 
@@ -62,39 +62,15 @@ def save(row: Model) -> int:
 def remove(table: type[Model], pk: int) -> None:
     """Remove an object and what is part of it. A `conflict` names what still holds it."""
     with writing():
-        row = row_of(table, pk)
-        delete(row, f"{table._meta.verbose_name} {quoted(str(row))}")
+        delete(row_of(table, pk))
 
 
-def delete(row: Model, what: str) -> None:
-    """Remove a row that nothing holds; `what` names it."""
-    try:
-        row.delete()
-    except ProtectedError as error:
-        raise conflict(f"{what} is in use by {holders(error.protected_objects)}") from None
-
-
-def holders(rows: Iterable[Model]) -> str:
-    """Who holds an object: up to five names, then a number."""
-    replicas: set[int] = set()
-    measurements: set[int] = set()
-    for row in rows:
-        if isinstance(row, Placement):
-            replicas.add(row.replica_id)
-        elif isinstance(row, Replica):
-            replicas.add(row.pk)
-        else:
-            measurements.add(row.pk)
-    ids = sorted(replicas or measurements)[:MOST_NAMES]
-    if replicas:
-        kind, number = "replica", len(replicas)
-        names = list(Replica.objects.filter(pk__in=ids).values_list("name", flat=True))
-    else:
-        kind, number = "measurement", len(measurements)
-        found = Measurement.objects.filter(pk__in=ids).order_by("pk").select_related("variant__model")
-        names = [f"{m.pk} of {m.variant.model.name} {m.variant.name}" for m in found]
-    more = f" and {number - MOST_NAMES} more" if number > MOST_NAMES else ""
-    return f"the {kind}{'s' if number > 1 else ''} {', '.join(names)}{more}"
+def delete(row: Model) -> None:
+    """Remove a row that nothing holds."""
+    held = holders_of(row)
+    if held:
+        raise conflict(f"{row._meta.verbose_name} {quoted(str(row))} is in use by {held}")
+    row.delete()
 
 
 def conflict(message: str) -> DeskError:
@@ -160,6 +136,7 @@ def check_holdings(nodes: set[int], replica: int | None = None, path: str | None
     fields: dict[str, list[str]] = {}
     for start in range(0, max(len(ids), 1), NODES_AT_ONCE):
         for problem in inventory.check_nodes(ids[start : start + NODES_AT_ONCE], replicas).errors:
-            fields.setdefault(path or problem.path, []).append(problem.message)
+            message = problem.message if path else problem.at_path
+            fields.setdefault(path or problem.path, []).append(message)
     if fields:
         raise refusal(fields)
