@@ -28,11 +28,13 @@ from benchmarks.fleets import GPU_MEMORY_MIB, GPU_TYPE, GPUS_PER_NODE, whole_fle
 RUNS = 200
 CHANGES = 40
 MODEL = "asking"
+URGENT = "urgent"
 DAY_ONE = "2026-01-01T00:00:00Z"
 
 
 def document(count: int) -> dict[str, Any]:
-    """An inventory of full nodes, and a model that asks for one GPU a replica (fits) or eight (does not)."""
+    """An inventory of full nodes, a model of the lowest priority that asks for one GPU a replica (fits) or
+    eight (does not), and an urgent one that may stop all others down to their minima."""
     nodes, models, replicas = whole_fleet(count)
     asking = {
         "name": MODEL,
@@ -40,6 +42,7 @@ def document(count: int) -> dict[str, Any]:
         "default_profile": "chat",
         "variants": [{"name": "g1", "gpus": 1}, {"name": "g8", "gpus": 8}],
     }
+    urgent = asking | {"name": URGENT, "priority": 10}
     return {
         "version": 1,
         "nodes": [
@@ -54,20 +57,21 @@ def document(count: int) -> dict[str, Any]:
             {
                 "name": m.name,
                 "priority": m.priority,
-                "min_replicas": 0,
+                "min_replicas": m.min_replicas,
                 "variants": [{"name": v.name, "gpus": v.gpus} for v in m.variants],
             }
             for m in models
         ]
-        + [asking],
+        + [asking, urgent],
         "measurements": [
             {
-                "model": MODEL,
+                "model": model,
                 "variant": v,
                 "profile": "chat",
                 "tok_per_sec": 10,
                 "measured_at": "2026-01-01T00:00:00Z",
             }
+            for model in (MODEL, URGENT)
             for v in ("g1", "g8")
         ],
         "replicas": [
@@ -131,6 +135,7 @@ def main() -> None:
         web = server.start()
         try:
             measure(server, token)
+            print(f"memory of the web worker: {resident_mib(web.pid):,} MiB")
         finally:
             web.terminate()
             web.wait()
@@ -166,7 +171,25 @@ def measure(server: Server, token: str) -> None:
     show("target that fits", timed(lambda: get(fitting)), empty)
     show("target that is blocked", timed(lambda: get(blocked)), empty)
     show("fits, after a replica changed", timed(lambda: get(fitting), before=change(server)), empty)
+    for variant in ("g1", "g8"):
+        path = f"/api/v1/models/{URGENT}/target?variant={variant}&tokens_per_sec="
+        free = get(f"{path}1")["free_room"]
+        for what, missing in (("1,000 by preempting", 1_000), ("more than can be had", 10**6)):
+            question = f"{path}{(free + missing) * 10}"
+            begin = perf_counter()
+            found = get(question)
+            first = (perf_counter() - begin) * 1000
+            line = f"{what}, {variant}: {len(found['preemption']['victims']):,} victims"
+            show(f"{line}, first time", first, empty)
+            show(f"{line}, again", timed(lambda question=question: get(question)), empty)  # type: ignore[misc]
     show("blocked, after a replica changed", timed(lambda: get(blocked), before=change(server)), empty)
+
+
+def resident_mib(parent: int) -> int:
+    """Resident memory of the largest child of a process."""
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    pages = [int(Path(f"/proc/{child}/statm").read_text().split()[1]) for child in children]
+    return max(pages) * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
 def change(server: Server) -> Callable[[], None]:
@@ -193,7 +216,7 @@ def timed(call: Callable[[], Any], before: Callable[[], None] | None = None) -> 
 
 
 def show(what: str, took: float, empty: float) -> None:
-    print(f"{what:<36}{took:>8.2f} ms {took / empty:>6.2f} x empty")
+    print(f"{what:<62}{took:>8.2f} ms {took / empty:>6.2f} x empty")
 
 
 if __name__ == "__main__":

@@ -38,6 +38,9 @@ class NodeRow:
     numbers: list[tuple[str, Any]]
     holders: list[str]
     more_holders: int
+    stops: list[str]
+    fits_after: int | None
+    numbers_after: list[tuple[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -189,6 +192,12 @@ def _row(node: dict[str, Any]) -> NodeRow:
         numbers=[(words.number_name(key), value) for key, value in (node.get("numbers") or {}).items()],
         holders=holders[:HOLDERS_SHOWN],
         more_holders=max(len(holders) - HOLDERS_SHOWN, 0),
+        stops=(node.get("after") or {}).get("stops") or [],
+        fits_after=(node.get("after") or {}).get("fits"),
+        numbers_after=[
+            (words.number_name(key), value)
+            for key, value in ((node.get("after") or {}).get("numbers") or {}).items()
+        ],
     )
 
 

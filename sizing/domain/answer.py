@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from collections import Counter
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -13,12 +14,16 @@ from sizing.domain.blocked import blocked_sentences, say
 from sizing.domain.catalog import Catalog, Question
 from sizing.domain.changes import Change, smallest_changes
 from sizing.domain.fleet import Fleet
-from sizing.domain.reasons import Survey, survey
-from sizing.domain.sizing import Count, count
-from sizing.domain.specs import STALE_BY_AGE
+from sizing.domain.preemption import Preemption, node_preemption
+from sizing.domain.reach import Reach, reach
+from sizing.domain.reasons import LADDER, Survey, survey
+from sizing.domain.sizing import Count
+from sizing.domain.specs import SERVING_STATES, STALE_BY_AGE, ReplicaSpec
 from sizing.domain.wording import number
 
 _SECONDS_PER_HOUR = 3600
+_CLOCKS = timedelta(minutes=5)
+_FUTURE = "the measurement of {} is dated in the future, so its age is not known"
 
 
 @dataclass(frozen=True)
@@ -28,15 +33,27 @@ class Answer:
     catalog: Catalog
     fleet: Fleet
     question: Question
-    count: Count
+    reach: Reach
 
-    by_preempting: int = 0
-    """Replicas to be had by stopping others of lower priority."""
+    @property
+    def count(self) -> Count:
+        """The question in replicas."""
+        return self.reach.count
+
+    @property
+    def preemption(self) -> Preemption | None:
+        """Who would have to stop; None where nobody is asked to."""
+        return self.reach.preemption
+
+    @property
+    def by_preempting(self) -> int:
+        """Replicas to be had by stopping others of lower priority."""
+        return self.reach.by_preempting
 
     @property
     def room(self) -> int:
         """How many more replicas can be had."""
-        return self.count.free_room + self.by_preempting
+        return self.reach.room
 
     @property
     def fits(self) -> bool:
@@ -53,28 +70,32 @@ class Answer:
         """The smallest changes that would help; none where it fits."""
         if self.fits:
             return []
-        return smallest_changes(self.catalog, self.fleet, self.question, self.count, self.survey)
+        return smallest_changes(self.catalog, self.fleet, self.question, self.reach, self.survey)
 
     @cached_property
     def blocked(self) -> list[str]:
         """Why it does not fit, in sentences; empty where it does."""
         if self.fits:
             return []
-        sentences = blocked_sentences(self.fleet, self.count, self.survey, min(self.room, self.count.more))
+        sentences = blocked_sentences(self.fleet, self.count, self.survey, self.preemption)
         return sentences + [str(change) for change in self.changes]
 
     @cached_property
     def reasons(self) -> list[str]:
         """Codes of rules of the model that bind."""
+        if self.fits:
+            return []
         counted = self.count
-        if not self.fits and counted.allowed is not None and counted.allowed < counted.more:
-            return ["max_replicas"]
-        return []
+        capped = counted.allowed is not None and counted.allowed < counted.more
+        rules = () if self.preemption is None else self.preemption.reasons
+        return ["max_replicas", *rules] if capped else list(rules)
 
     @cached_property
     def nodes(self) -> list[dict[str, Any]]:
         """An entry for every node, by name."""
         found = self.survey
+        stopping = node_preemption(self.fleet, self.count.model, self.count.variant)
+        after = self._after()
         return [
             {
                 "node": node.name,
@@ -82,13 +103,35 @@ class Answer:
                 "fits": fits,
                 "numbers": found.numbers(place),
                 "holders": sorted(self.fleet.holders_on(place)),
-                "preemption": None,
+                "preemption": stopping[place],
+                "after": after.get(place),
                 "say": say(found, int(found.rung[place]), np.array([place])),
             }
             for place, (node, code, fits) in enumerate(
                 zip(self.fleet.hardware.nodes, found.codes, found.fits, strict=True)
             )
         ]
+
+    def _after(self) -> dict[int, dict[str, Any]]:
+        """By number of each node that victims sit on: who stops there, and what it takes then."""
+        if not self.reach.victims:
+            return {}
+        stops: dict[int, list[str]] = {}
+        for victim in self.reach.victims:
+            for node in self.fleet.replicas[victim.name].nodes:
+                stops.setdefault(node, []).append(victim.name)
+        then = survey(
+            self.fleet.with_replicas(removed=[v.name for v in self.reach.victims]), self.count.variant
+        )
+        return {
+            node: {
+                "stops": names,
+                "code": LADDER[then.rung[node]],
+                "fits": int(then.taken[node]),
+                "numbers": then.numbers(node),
+            }
+            for node, names in stops.items()
+        }
 
     def stale(self, now: datetime) -> str | None:
         """Why the measurement is stale, or None."""
@@ -126,7 +169,10 @@ class Answer:
         }
         if self.blocked:
             result["blocked"] = list(self.blocked)
+        if self.reach.victims:
+            result["preempts"] = sorted({victim.model for victim in self.reach.victims})
         result |= {
+            "preemption": self._preemption_form(),
             "current_tok_per_sec": float(counted.current_tok_per_sec),
             "measurement": {
                 "measured_at": _timestamp(measured.measured_at),
@@ -138,6 +184,7 @@ class Answer:
             "reasons": list(self.reasons),
             "warnings": [
                 *_measurement_warnings(counted.variant.name, measured.bound, stale),
+                *([_FUTURE.format(counted.variant.name)] if measured.measured_at > now + _CLOCKS else []),
                 *counted.warnings,
             ],
         }
@@ -145,10 +192,52 @@ class Answer:
             result["nodes"] = self.nodes
         return result
 
+    def _preemption_form(self) -> dict[str, Any] | None:
+        if self.preemption is None:
+            return None
+        found, models = self.preemption, self.fleet.models
+        stopped = Counter(victim.model for victim in found.victims)
+        serving = Counter(v.model for v in found.victims if v.state in SERVING_STATES)
+        form: dict[str, Any] = {
+            "victims": [
+                {
+                    "replica": victim.name,
+                    "model": victim.model,
+                    "priority": models[victim.model].priority,
+                    "nodes": [node for node, _ in victim.placement],
+                    "tok_per_sec": self._lost(victim),
+                }
+                for victim in found.victims
+            ],
+            "models": [
+                {
+                    "model": name,
+                    "stopped": count,
+                    "left": len(self.fleet.serving(name)) - serving[name],
+                    "min_replicas": models[name].min_replicas,
+                }
+                for name, count in sorted(stopped.items())
+            ],
+            "optimal": found.optimal,
+            "why": list(found.why_not_cheaper),
+        }
+        if found.bound is not None:
+            form["bound"] = asdict(found.bound)
+        return form
+
+    def _lost(self, victim: ReplicaSpec) -> float | None:
+        """What a victim serves, measured on its model's profile, else on the one asked; None: unknown."""
+        profiles = (self.fleet.models[victim.model].default_profile, self.count.measurement.profile)
+        for profile in profiles:
+            measured = self.catalog.measured.get((victim.model, victim.variant, profile or ""))
+            if measured is not None and victim.state in SERVING_STATES:
+                return float(measured.tok_per_sec)
+        return 0.0 if victim.state not in SERVING_STATES else None
+
 
 def answer(catalog: Catalog, fleet: Fleet, question: Question) -> Answer:
     """Answer a question; QuestionError where it has no answer."""
-    return Answer(catalog, fleet, question, count(catalog, fleet, question))
+    return Answer(catalog, fleet, question, reach(catalog, fleet, question))
 
 
 def _measurement_warnings(variant: str, bound: str | None, stale: str | None) -> list[str]:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from sizing.domain.fleet import Fleet
 from sizing.domain.hardware import Ints, untolerated
 from sizing.domain.placement import room
+from sizing.domain.preemption import Preemption
 from sizing.domain.reasons import LADDER, RUNG, Survey
 from sizing.domain.sizing import Count
-from sizing.domain.specs import VariantSpec
+from sizing.domain.specs import SERVING_STATES, VariantSpec
 from sizing.domain.wording import NAMES_SHOWN, claim, names, needs, number, plural
 
+_DRAINING_TRIED = 20
 
-def blocked_sentences(fleet: Fleet, counted: Count, now: Survey, reachable: int) -> list[str]:
-    """The answer in replicas, a line for each group of nodes, fragmentation, and what draining will free.
 
-    `reachable` is how many of the missing replicas can be had.
-    """
+def blocked_sentences(fleet: Fleet, counted: Count, now: Survey, preemption: Preemption | None) -> list[str]:
+    """The answer in replicas, what stopping others gives, a line for each group of nodes, fragmentation,
+    and what draining will free."""
     return [
-        _headline(counted, reachable),
+        _headline(counted),
+        *_stopping(fleet, counted, preemption),
         *_leftover_shares(counted, now),
         *_node_lines(now),
         *_fragmentation(now),
@@ -27,7 +31,8 @@ def blocked_sentences(fleet: Fleet, counted: Count, now: Survey, reachable: int)
     ]
 
 
-def _headline(counted: Count, reachable: int) -> str:
+def _headline(counted: Count) -> str:
+    reachable = min(counted.free_room, counted.more)
     missing = counted.more - reachable
     fits = "fits" if reachable == 1 else "fit"
     have = f"{number(reachable)} of {number(counted.more)} more replicas {fits}"
@@ -35,8 +40,48 @@ def _headline(counted: Count, reachable: int) -> str:
         limit = counted.model.max_replicas or 0
         return f"{have}; max_replicas is {number(limit)} and {plural(counted.current, 'replica')} run"
     need = "needs" if missing == 1 else "need"
-    each = " each" if missing > 1 else ""
+    each = " each" if missing > 1 and counted.variant.nodes == 1 else ""
     return f"{have}; {number(missing)} more {need} {needs(counted.variant)}{each}"
+
+
+def _stopping(fleet: Fleet, counted: Count, preemption: Preemption | None) -> list[str]:
+    """What stopping replicas of lower priority gives, and which rule keeps it from giving more."""
+    if preemption is None:
+        return []
+    lines = []
+    short = counted.more - counted.free_room
+    if preemption.victims:
+        stopped = Counter(victim.model for victim in preemption.victims)
+        whose = [f"{number(count)} of {model}" for model, count in sorted(stopped.items())]
+        lines.append(
+            f"stopping {plural(len(preemption.victims), 'replica')} of lower priority ({names(whose)})"
+            f" gives {number(preemption.gives)} of {number(short)}"
+        )
+    if "protected_by_minimum" in preemption.reasons:
+        lines.append(
+            "more could be had from replicas of lower priority, but their models are at their minimum"
+            f" ({names(_at_minimum(fleet, counted, preemption))})"
+        )
+    if "preemption_never" in preemption.reasons:
+        lines.append(f"{counted.model.name} does not preempt (its policy is Never)")
+    if "no_lower_priority" in preemption.reasons:
+        lines.append(
+            f"what holds the rest has no lower priority than {counted.model.name}"
+            f" ({number(counted.model.priority)})"
+        )
+    return lines
+
+
+def _at_minimum(fleet: Fleet, counted: Count, preemption: Preemption) -> list[str]:
+    """Models of lower priority that may lose no (further) replica."""
+    stopped = Counter(v.model for v in preemption.victims if v.state in SERVING_STATES)
+    return [
+        f"{name}: {number(left)} left, minimum {number(model.min_replicas)}"
+        for name, model in sorted(fleet.models.items())
+        if model.priority < counted.model.priority
+        and model.min_replicas > 0
+        and 0 < (left := len(fleet.serving(name)) - stopped[name]) <= model.min_replicas
+    ]
 
 
 def _leftover_shares(counted: Count, now: Survey) -> list[str]:
@@ -104,19 +149,20 @@ def say(now: Survey, rung: int, nodes: Ints) -> str:
     if code == "fraction_below_need":
         return f"{claim(variant)} is {here} MiB, {number(need or 0)} MiB are needed"
     if code == "gpu_memory_too_small":
-        if need is None:
-            return "the memory of its GPUs is unknown, only claims of whole GPUs can use them"
-        return f"its GPUs have {here} MiB, {number(need)} MiB are needed"
+        if have is None or int(have[nodes].max()) < 0:
+            return "the memory of the GPUs is unknown, and only claims of whole GPUs can use such"
+        unknown = " or an unknown size" if int(have[nodes].min()) < 0 else ""
+        return f"the GPUs have {here} MiB{unknown}, {number(need or 0)} MiB are needed"
     if code == "too_few_gpus":
         return f"{here} such {'GPU' if one else 'GPUs'} in all, {wanted} on one node"
     if code == "gpu_unhealthy":
-        return f"{_of_all(now, nodes, here)} {'is' if one else 'are'} healthy, {wanted} on one node"
+        return f"{_of_all(now, nodes, here)} {_is(here)} healthy, {wanted} on one node"
     if code == "used_outside":
         room = f"{'has' if one else 'have'} room beside what runs outside replicas"
         return f"{_of_all(now, nodes, here)} {room}, {wanted} on one node"
     if code == "too_few_free_gpus":
         what = "" if variant.whole_gpu else f" for {claim(variant)}"
-        return f"{_of_all(now, nodes, here)} {'is' if one else 'are'} free{what}, {wanted} on one node"
+        return f"{_of_all(now, nodes, here)} {_is(here)} free{what}, {wanted} on one node"
     if code == "host_cpu_short":
         return f"{here} millicores of host CPU are left, {wanted}"
     if code == "host_memory_short":
@@ -147,6 +193,10 @@ def _takes(now: Survey, nodes: Ints) -> str:
     return f"{takes} {_span(taken)} more{each}"
 
 
+def _is(count: str) -> str:
+    return "is" if count == "1" else "are"
+
+
 def _of_all(now: Survey, nodes: Ints, here: str) -> str:
     """`3 of 8 GPUs`, or `3 GPUs` where the nodes differ in how many they have."""
     totals = set(now.fitting_gpus[nodes].tolist())
@@ -175,9 +225,11 @@ def _taints(now: Survey, nodes: Ints) -> list[str]:
 
 
 def _span(values: Ints) -> str:
-    low, high = int(values.min()), int(values.max())
-    if low < 0:
-        return "an unknown number of" if high < 0 else f"up to {number(high)}"
+    """`3` or `2 to 5`; -1, which stands for unknown, is left out."""
+    known = values[values >= 0]
+    if not len(known):
+        return "an unknown number"
+    low, high = int(known.min()), int(known.max())
     return number(low) if low == high else f"{number(low)} to {number(high)}"
 
 
@@ -196,11 +248,19 @@ def _fragmentation(now: Survey) -> list[str]:
 
 
 def _draining(fleet: Fleet, counted: Count) -> list[str]:
+    """What the end of draining replicas gives, and of which; within `max_replicas`."""
+
+    def free_room(leaving: list[str]) -> int:
+        there = room(fleet.with_replicas(removed=leaving), counted.variant)
+        return there if counted.allowed is None else min(there, counted.allowed)
+
     leaving = sorted(fleet.draining)
-    if not leaving:
+    most = free_room(leaving) if leaving else 0
+    if most <= counted.free_room:
         return []
-    gain = room(fleet.with_replicas(removed=leaving), counted.variant) - counted.fitting
-    if gain < 1:
-        return []
+    for name in leaving[:_DRAINING_TRIED]:
+        others = [other for other in leaving if other != name]
+        if free_room(others) == most:
+            leaving = others
     verb = "ends" if len(leaving) == 1 else "end"
-    return [f"when draining {names(leaving)} {verb}: +{number(gain)}"]
+    return [f"when draining {names(leaving)} {verb}: +{number(most - counted.free_room)}"]

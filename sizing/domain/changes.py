@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import islice
 
 import numpy as np
 
 from sizing.domain.catalog import Catalog, Question, QuestionError
-from sizing.domain.fleet import Fleet
+from sizing.domain.fleet import Fleet, empty
+from sizing.domain.gpu_types import type_key
+from sizing.domain.moves import moves
 from sizing.domain.placement import room
+from sizing.domain.reach import Reach, reach
 from sizing.domain.reasons import RUNG, Survey, survey
-from sizing.domain.sizing import Count, count
+from sizing.domain.sizing import count
+from sizing.domain.specs import ModelSpec, NodeSpec
 from sizing.domain.wording import number
 
 MOST_CHANGES = 5
+MOST_VICTIMS = 1000
 NODES_TRIED = 3
+MINIMA_TRIED = 3
+MOVES_TRIED = 3
+NEW_NODES_TRIED = 2
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change to the cluster, the model or the question, and how many more replicas it gives."""
+    """A change to the cluster, a model or the question, and how many more missing replicas it gives."""
 
     text: str
     gain: int
@@ -30,8 +41,8 @@ class Change:
         return f"{self.text}: +{number(self.gain)}" + (f" ({self.note})" if self.note else "")
 
 
-# Cheapest first: a setting, a flag of a node, a process, a machine to mend.
-_NODE_CHANGES: tuple[tuple[str, str, dict[str, bool]], ...] = (
+# Cheapest first: a flag of a node, a process, a machine to mend.
+_FLAGS: tuple[tuple[str, str, dict[str, bool]], ...] = (
     ("node_cordoned", "uncordon {}", {"schedulable": True}),
     ("used_outside", "stop what runs outside replicas on {}", {"outside": False}),
     ("node_not_ready", "bring {} back to ready", {"ready": True}),
@@ -41,54 +52,160 @@ _NODE_CHANGES: tuple[tuple[str, str, dict[str, bool]], ...] = (
 
 
 def smallest_changes(
-    catalog: Catalog, fleet: Fleet, question: Question, counted: Count, now: Survey
+    catalog: Catalog, fleet: Fleet, question: Question, now: Reach, found: Survey
 ) -> list[Change]:
-    """At most five changes that give more room, cheapest kind first."""
-    found = [
-        *_raise_limit(counted),
-        *_other_variants(catalog, fleet, question, counted),
-        *_node_changes(fleet, counted, now),
-    ]
-    return found[:MOST_CHANGES]
+    """At most five changes that give more of the missing replicas, cheapest kind first: settings, the
+    question, nodes as they could be, one replica elsewhere, one more node."""
+    trial = _Trial(catalog, fleet, question, now, found)
+    return list(islice(trial.changes(), MOST_CHANGES))
 
 
-def _raise_limit(counted: Count) -> Iterator[Change]:
-    wanted = min(counted.more, counted.fitting)
-    if counted.allowed is not None and wanted > counted.allowed:
-        limit = counted.model.max_replicas
-        yield Change(
-            f"raise max_replicas from {limit} to {counted.current + wanted}", wanted - counted.free_room
-        )
+@dataclass(frozen=True)
+class _Trial:
+    catalog: Catalog
+    fleet: Fleet
+    question: Question
+    now: Reach
+    found: Survey
 
+    def changes(self) -> Iterator[Change]:
+        yield from self._raise_limit()
+        yield from self._lower_minimum()
+        yield from self._other_variants()
+        yield from self._nodes_as_if(_FLAGS[:1])
+        yield from self._moves()
+        yield from self._nodes_as_if(_FLAGS[1:])
+        yield from self._new_nodes()
 
-def _other_variants(catalog: Catalog, fleet: Fleet, question: Question, counted: Count) -> Iterator[Change]:
-    profile = counted.measurement.profile
-    for variant in counted.model.variants:
-        if variant.name == counted.variant.name:
-            continue
-        try:
-            other = count(catalog, fleet, replace(question, profile=profile, variant=variant.name))
-        except QuestionError:
-            continue
-        gain = min(other.more, other.free_room)
+    @property
+    def _thorough(self) -> bool:
+        """Whether asking again who would have to stop is as quick as it was; else a change is credited with
+        the room that it frees, which is the least that it gives."""
+        preemption = self.now.preemption
+        return preemption is None or (preemption.optimal and len(preemption.victims) <= MOST_VICTIMS)
+
+    def _gain(self, fleet: Fleet, catalog: Catalog | None = None) -> int:
+        """How many more of the missing replicas can be had on another fleet."""
+        counted = self.now.count
+        question = replace(self.question, profile=counted.measurement.profile, variant=counted.variant.name)
+        catalog = catalog or self.catalog
+        if self._thorough:
+            return reach(catalog, fleet, question).had - self.now.had
+        return min(count(catalog, fleet, question).free_room - counted.free_room, counted.more - self.now.had)
+
+    def _with_model(self, changed: ModelSpec) -> int:
+        models = {**self.fleet.models, changed.name: changed}
+        catalog = replace(self.catalog, models={**self.catalog.models, changed.name: changed})
+        return self._gain(self.fleet.with_models(models), catalog)
+
+    def _raise_limit(self) -> Iterator[Change]:
+        counted = self.now.count
+        if counted.allowed is None or counted.allowed >= counted.more:
+            return
+        gain = self._with_model(replace(counted.model, max_replicas=None))
         if gain > 0:
-            note = "" if gain == other.more else f"of {number(other.more)} that it needs"
-            yield Change(f"variant {variant.name}", gain, note)
+            limit = counted.current + self.now.had + gain
+            old = number(counted.model.max_replicas or 0)
+            yield Change(f"raise max_replicas from {old} to {number(limit)}", gain)
 
-
-def _node_changes(fleet: Fleet, counted: Count, now: Survey) -> Iterator[Change]:
-    if counted.allowed is not None and counted.allowed <= counted.fitting:
-        return
-    for code, text, flags in _NODE_CHANGES:
-        nodes = np.flatnonzero(now.rung == RUNG[code])
-        if not len(nodes):
-            continue
-        # One look at all of them together finds the ones worth asking about alone.
-        together = survey(fleet.as_if(nodes.tolist(), **flags), now.variant)
-        best = nodes[np.argsort(-together.taken[nodes], kind="stable")][:NODES_TRIED]
-        for node in best.tolist():
-            gain = room(fleet.as_if([node], **flags), now.variant) - counted.fitting
-            if counted.allowed is not None:
-                gain = min(gain, counted.allowed - counted.fitting)
+    def _lower_minimum(self) -> Iterator[Change]:
+        if self.now.preemption is None or "protected_by_minimum" not in self.now.preemption.reasons:
+            return
+        if not self._thorough:
+            return
+        stopped = Counter(victim.model for victim in self.now.victims)
+        protected = [
+            model
+            for model in self.fleet.models.values()
+            if model.priority < self.now.count.model.priority
+            and model.min_replicas > 0
+            and 0 < len(self.fleet.serving(model.name)) - stopped[model.name] <= model.min_replicas
+        ]
+        for model in sorted(protected, key=lambda m: (m.priority, m.name))[:MINIMA_TRIED]:
+            gain = self._with_model(replace(model, min_replicas=model.min_replicas - 1))
             if gain > 0:
-                yield Change(text.format(fleet.hardware.nodes[node].name), gain)
+                least = number(model.min_replicas - 1)
+                yield Change(f"lower min_replicas of {model.name} to {least}", gain)
+
+    def _other_variants(self) -> Iterator[Change]:
+        counted = self.now.count
+        for variant in counted.model.variants:
+            if variant.name == counted.variant.name:
+                continue
+            question = replace(self.question, profile=counted.measurement.profile, variant=variant.name)
+            try:
+                other = Reach(count(self.catalog, self.fleet, question), None)
+                if self._thorough:
+                    other = reach(self.catalog, self.fleet, question)
+            except QuestionError:
+                continue
+            # Another variant serves another rate, so what counts is how much of the wish is served.
+            if other.had * other.count.measurement.tok_per_sec > self._served():
+                note = "" if other.had == other.count.more else f"of {number(other.count.more)} that it needs"
+                yield Change(f"variant {variant.name}", other.had, note)
+
+    def _served(self) -> Decimal:
+        """Tokens per second of the missing replicas that can be had now."""
+        return self.now.had * self.now.count.measurement.tok_per_sec
+
+    def _nodes_as_if(self, kinds: tuple[tuple[str, str, dict[str, bool]], ...]) -> Iterator[Change]:
+        if self._limit_binds():
+            return
+        for code, text, flags in kinds:
+            nodes = np.flatnonzero(self.found.rung == RUNG[code])
+            if not len(nodes):
+                continue
+            # One look at all of them together finds the ones worth asking about alone.
+            together = survey(self.fleet.as_if(nodes.tolist(), **flags), self.found.variant)
+            best = nodes[np.argsort(-together.taken[nodes], kind="stable")][:NODES_TRIED]
+            for node in best.tolist():
+                gain = self._gain(self.fleet.as_if([node], **flags))
+                if gain > 0:
+                    yield Change(text.format(self.fleet.hardware.nodes[node].name), gain)
+
+    def _moves(self) -> Iterator[Change]:
+        if self._limit_binds():
+            return
+        for replica, source, target, fleet in islice(moves(self.fleet, self.found), MOVES_TRIED):
+            gain = self._gain(fleet)
+            if gain > 0:
+                yield Change(f"move {replica.name} from {source} to {target}", gain)
+                return
+
+    def _new_nodes(self) -> Iterator[Change]:
+        if self._limit_binds():
+            return
+        for node in self._shapes()[:NEW_NODES_TRIED]:
+            gain = self._gain_of_node(node)
+            if gain > 0:
+                kinds = Counter(gpu.type for gpu in node.gpus)
+                gpus = " and ".join(f"{number(n)} {kind}" for kind, n in sorted(kinds.items()))
+                yield Change(f"one more node like {node.name} ({gpus})", gain)
+
+    def _gain_of_node(self, node: NodeSpec) -> int:
+        counted = self.now.count
+        if counted.variant.nodes > 1:
+            return self._gain(self.fleet.with_empty_node(node))
+        # Replicas on one node each: what another node takes comes on top of what the others do.
+        allowed = counted.more if counted.allowed is None else min(counted.more, counted.allowed)
+        alone = Fleet.build([empty(node)], [counted.model], [])
+        return min(room(alone, counted.variant), allowed - self.now.had)
+
+    def _shapes(self) -> list[NodeSpec]:
+        """A node for each kind of GPUs that the variant may use where it runs, the most usual kind first."""
+        hardware, variant = self.fleet.hardware, self.found.variant
+        usable = hardware.selected(variant) & hardware.tolerated(variant)
+        usable &= self.found.rung > RUNG["too_few_gpus"]
+        first: dict[tuple[tuple[str, int], ...], NodeSpec] = {}
+        many: Counter[tuple[tuple[str, int], ...]] = Counter()
+        for place in np.flatnonzero(usable)[:2000].tolist():
+            node = hardware.nodes[place]
+            shape = tuple(sorted(Counter(type_key(gpu.type) for gpu in node.gpus).items()))
+            first.setdefault(shape, node)
+            many[shape] += 1
+        return [first[shape] for shape, _ in sorted(many.items(), key=lambda item: (-item[1], item[0]))]
+
+    def _limit_binds(self) -> bool:
+        """Whether `max_replicas` leaves nothing for more nodes to give."""
+        allowed = self.now.count.allowed
+        return allowed is not None and allowed <= self.now.had

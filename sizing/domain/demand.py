@@ -35,8 +35,7 @@ def parse_rate(text: str) -> Decimal | None:
     number = parse_number(text)
     if number is None or not 0 < number <= LARGEST_RATE:
         return None
-    # An exponent of minus a billion would not fit in memory as a fraction; the answer is one replica anyway.
-    return max(number, _NEXT_TO_NOTHING)
+    return number
 
 
 def parse_utilization(text: str) -> Decimal | None:
@@ -56,5 +55,6 @@ def replicas_needed(
     """
     rates = list(others)
     share = Fraction(utilization)
-    rest = Fraction(tokens_per_sec) - share * sum(map(Fraction, rates), Fraction(0))
+    # An exponent of minus a billion would not fit in memory as a fraction; one replica does anyway.
+    rest = Fraction(max(tokens_per_sec, _NEXT_TO_NOTHING)) - share * sum(map(Fraction, rates), Fraction(0))
     return max(len(rates) + max(ceil(rest / (Fraction(per_replica) * share)), 0), 1)

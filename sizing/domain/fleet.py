@@ -7,7 +7,7 @@ a copy of a few arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -136,11 +136,15 @@ class Fleet:
                 usage.cpu[node] += sign * variant.cpu_millis
                 usage.host_memory[node] += sign * variant.memory_mib
                 usage.pods[node] += sign
-                names = node_holders.setdefault(node, set(self.holders_on(node)))
+                names = node_holders.get(node)
+                if names is None:
+                    names = node_holders[node] = set(self.holders_on(node))
                 (names.add if sign > 0 else names.discard)(held.spec.name)
 
         def names_of(model: str) -> set[str]:
-            return by_model.setdefault(model, set(self._by_model.get(model, ())))
+            if model not in by_model:
+                by_model[model] = set(self._by_model.get(model, ()))
+            return by_model[model]
 
         def take_away(name: str) -> None:
             held = replicas[name] if name in replicas else self._replicas.get(name)
@@ -173,6 +177,27 @@ class Fleet:
             self._usage,
             self._memo,
         )
+
+    def with_models(self, models: Mapping[str, ModelSpec]) -> Fleet:
+        """The fleet as if its models had other limits; their variants must be the same."""
+        return Fleet(self.hardware, models, self._replicas, self._by_model, self._usage)
+
+    def with_empty_node(self, like: NodeSpec) -> Fleet:
+        """The fleet with one more node of that kind (see `empty`)."""
+        # The name sorts behind all others, so that everything that is there keeps its place.
+        name = max(node.name for node in self.hardware.nodes) + "+"
+        node = replace(empty(like), name=name)
+        usage = self._usage.copy()
+        for what, more in (
+            ("claimed", len(node.gpus)),
+            ("holders", len(node.gpus)),
+            ("cpu", 1),
+            ("host_memory", 1),
+            ("pods", 1),
+        ):
+            setattr(usage, what, np.append(getattr(usage, what), np.zeros(more, dtype=np.int64)))
+        hardware = Hardware([*self.hardware.nodes, node])
+        return Fleet(hardware, self.models, self._replicas, self._by_model, usage)
 
     def less(self, claimed: Ints, holders: Ints, cpu: Ints, host_memory: Ints, pods: Ints) -> Fleet:
         """The same replicas, as if so much less were held, by GPU and by node.
@@ -297,6 +322,12 @@ class Fleet:
         """Pods by node, never below 0."""
         left: Ints = np.maximum(self.hardware.pods - self._usage.pods, 0)
         return left
+
+
+def empty(like: NodeSpec) -> NodeSpec:
+    """A node of that kind as it comes: open, its GPUs healthy, and with nothing on it."""
+    gpus = tuple(replace(gpu, healthy=True, used_outside_mib=0) for gpu in like.gpus)
+    return replace(like, gpus=gpus, ready=True, schedulable=True, stale=False)
 
 
 def _held_mib(variant: VariantSpec, memory_mib: int) -> int:

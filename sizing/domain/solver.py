@@ -14,6 +14,9 @@ class Solver(highspy.Highs):
         self.setOptionValue("random_seed", 0)
         self.setOptionValue("mip_rel_gap", 0.0)
         self.setOptionValue("mip_abs_gap", 0.5)
+        # Presolve of integer programs in HiGHS 1.16 at times calls feasible programs infeasible.
+        self.setOptionValue("presolve", "off")
+        self.setOptionValue("mip_allow_restart", False)
 
     def enableCallbacks(self) -> None:  # noqa: N802
         # The constructor calls this first, and HiGHS prints its banner here unless it is silent already.

@@ -16,6 +16,7 @@ from sizing.domain.catalog import QuestionError
 from sizing.domain.demand import parse_rate, parse_utilization
 from sizing.services.errors import DeskError
 
+PARAMETERS = ("tokens_per_sec", "profile", "variant", "utilization", "explain")
 _STATUS = {"not_found": 404}
 
 
@@ -38,13 +39,16 @@ def parse_question(model: str, params: Mapping[str, Sequence[str]]) -> Question:
     DeskError 404 where there is no such model, then 400 with the one thing that is wrong.
     """
     known_model(model)
+    unknown = sorted(set(params) - set(PARAMETERS))
+    if unknown:
+        raise DeskError(f'unknown parameter "{unknown[0]}"; there are {", ".join(PARAMETERS)}')
     rate = parse_rate(_single(params, "tokens_per_sec") or "")
     if rate is None:
         raise DeskError("tokens_per_sec must be a positive number")
     share_text = _single(params, "utilization")
     share = Decimal(1) if share_text is None else parse_utilization(share_text)
     if share is None:
-        raise DeskError("utilization must be a number in (0, 1]")
+        raise DeskError("utilization must be a number in (0, 1], at least 0.000001")
     explain = _single(params, "explain")
     if explain not in (None, "nodes"):
         raise DeskError("explain takes only the word nodes")

@@ -79,7 +79,7 @@ def test_json_is_the_answer_of_the_api() -> None:
         (["nobody", "5"], 'no model "nobody"'),
         ([MODEL, "NaN"], "tokens_per_sec must be a positive number"),
         ([MODEL, "5", "--profile", "x"], 'no profile "x"; there are chat'),
-        ([MODEL, "5", "--utilization", "2"], "utilization must be a number in (0, 1]"),
+        ([MODEL, "5", "--utilization", "2"], "utilization must be a number in (0, 1], at least 0.000001"),
     ],
 )
 def test_an_error_is_one_line_and_exit_2(words: list[str], message: str) -> None:

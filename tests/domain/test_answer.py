@@ -83,9 +83,12 @@ def test_the_answer_has_every_figure() -> None:
         "fits": False,
         "blocked": [
             f"1 of 2 more replicas fits; 1 more needs 4 free {H100} on one node",
+            "what holds the rest has no lower priority than llama (0)",
             "1 node (a): takes 1 more",
             "1 node (b): 3 such GPUs in all, 4 are needed on one node",
+            f"one more node like a (8 {H100}): +1",
         ],
+        "preemption": {"victims": [], "models": [], "optimal": True, "why": []},
         "current_tok_per_sec": 1000.0,
         "measurement": {
             "measured_at": "2026-11-30T11:00:00Z",
@@ -94,7 +97,7 @@ def test_the_answer_has_every_figure() -> None:
             "source": "manual",
             "bound": None,
         },
-        "reasons": [],
+        "reasons": ["no_lower_priority"],
         "warnings": [],
     }
 
@@ -309,6 +312,7 @@ def test_blocked_names_the_nearest_nodes_first_and_changes_that_were_tried() -> 
     )
     assert found.blocked == [
         f"2 of 9 more replicas fit; 7 more need 4 free {H100} on one node each",
+        "what holds the rest has no lower priority than llama (0)",
         "1 node (n19): takes 2 more",
         "1 node (n17): its limit of pods is reached",
         "1 node (n16): 999 MiB of host memory are left, 1,000 are needed",
@@ -326,17 +330,17 @@ def test_blocked_names_the_nearest_nodes_first_and_changes_that_were_tried() -> 
         "1 node (n02): GPU type does not match (NVIDIA-L4)",
         "1 node (n01): no GPUs",
         "uncordon n10: +2",
+        "move held from n14 to n08: +1",
         "stop what runs outside replicas on n13: +1",
         "bring n09 back to ready: +2",
         "let n11 be seen again: +2",
-        "repair the unhealthy GPUs of n12: +2",
     ]
 
 
 def test_each_change_gives_what_it_says() -> None:
     nodes = [node("a", schedulable=False), node("b", 2)]
     before = ask(nodes)
-    assert [str(c) for c in before.changes] == ["uncordon a: +2"]
+    assert [str(c) for c in before.changes] == ["uncordon a: +2", f"one more node like a (8 {H100}): +2"]
     after = ask([replace(nodes[0], schedulable=True), nodes[1]])
     assert after.count.free_room - before.count.free_room == 2
 
@@ -356,12 +360,16 @@ def test_fragmentation_is_named_as_such() -> None:
         for i in range(many)
     ]
     found = ask([node("a"), node("b"), node("c")], held, tokens="1000")
-    assert found.blocked[-1] == "8 GPUs are free, but at most 3 on one node (a)"
+    assert "8 GPUs are free, but at most 3 on one node (a)" in found.blocked
+    assert [str(c) for c in found.changes] == [
+        "move a-0 from a to b: +1",
+        f"one more node like a (8 {H100}): +1",
+    ]
 
 
 def test_what_draining_replicas_will_free_is_said() -> None:
     found = ask([node("a", 4)], [replica("old", "a", (0, 1, 2, 3), state="draining")], tokens="1000")
-    assert found.blocked[-1] == "when draining old ends: +1"
+    assert "when draining old ends: +1" in found.blocked
 
 
 def test_shares_on_several_nodes_that_make_no_replica_are_explained() -> None:
@@ -394,3 +402,53 @@ def test_a_replica_that_is_added_again_replaces_the_one_of_its_name() -> None:
     again = fleet.with_replicas(added=[replica("x", "a", (4, 5, 6, 7)), replica("x", "a", (0, 1, 2, 3))])
     assert again.free.tolist() == fleet.free.tolist()
     assert len(again.replicas) == 1
+
+
+def test_of_the_draining_replicas_only_those_that_help_are_named() -> None:
+    nodes = [node("a", 4), node("b", 4, kind="NVIDIA-L4")]
+    draining = [
+        replica("helps", "a", (0, 1, 2, 3), state="draining"),
+        ReplicaSpec("other-type", "other", "one", "draining", placement=(("b", (0,)),)),
+    ]
+    assert "when draining helps ends: +1" in ask(nodes, draining, tokens="1000").blocked
+
+
+def test_draining_replicas_give_nothing_beyond_max_replicas() -> None:
+    draining = [replica("old", "a", (0, 1, 2, 3), state="draining")]
+    found = ask([node("a")], draining, tokens="3000", model=replace(LLAMA, max_replicas=1))
+    assert found.count.free_room == 1
+    assert not [sentence for sentence in found.blocked if "draining" in sentence]
+
+
+def test_another_variant_is_a_change_only_where_it_serves_more() -> None:
+    nodes = [node("a"), node("b", kind="NVIDIA-A100-SXM4-80GB")]
+    rates = [measured("tp4", "1000"), measured("tp8", "900")]
+    found = ask(nodes, tokens="5000", measurements=rates)
+    assert found.count.free_room == 2
+    assert not [change for change in found.changes if "variant" in change.text]
+
+
+def test_a_measurement_from_the_future_warns() -> None:
+    found = ask([node("a")], measurements=[measured("tp4", "1000", measured_at=NOON + timedelta(hours=1))])
+    assert found.as_dict(NOON)["warnings"] == [
+        "the measurement of tp4 is dated in the future, so its age is not known"
+    ]
+    assert found.as_dict(NOON)["measurement"]["age_s"] == 0
+
+
+def test_unknown_memory_is_not_said_to_be_small() -> None:
+    share = VariantSpec("share", gpu_memory_mib=40000)
+    unknown = NodeSpec("u", (GpuSpec(0, H100, None),))
+    small = NodeSpec("s", (GpuSpec(0, H100, 24000),))
+    model = replace(LLAMA, variants=(share,))
+    found = ask([unknown, small], tokens="1", model=model, measurements=[measured("share", "1")])
+    assert found.nodes[0]["say"] == "the GPUs have 24,000 MiB, 40,000 MiB are needed"
+    assert (
+        found.nodes[1]["say"]
+        == "the memory of the GPUs is unknown, and only claims of whole GPUs can use such"
+    )
+    assert found.nodes[1]["numbers"] == {"memory_mib": None, "need_mib": 40000}
+    assert (
+        "2 nodes (s and u): the GPUs have 24,000 MiB or an unknown size, 40,000 MiB are needed"
+        in found.blocked
+    )

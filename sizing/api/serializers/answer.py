@@ -40,12 +40,24 @@ class LossSerializer(_Base):
     min_replicas = serializers.IntegerField()
 
 
+class BoundSerializer(_Base):
+    """What is proven where the victims are not proven to be the best choice; left out where they are."""
+
+    gives = serializers.IntegerField(help_text="No choice gives more replicas.")
+    priority = serializers.IntegerField(allow_null=True, help_text="None with as many has a lower highest.")
+    victims = serializers.IntegerField(allow_null=True, help_text="None with as many has fewer victims.")
+
+
 class PreemptionSerializer(_Base):
     """Which replicas would be stopped; advice only."""
 
     victims = VictimSerializer(many=True)
     models = LossSerializer(many=True)
     optimal = serializers.BooleanField(help_text="Proven: nobody fewer or less important would do.")
+    why = serializers.ListField(
+        child=serializers.CharField(), help_text="Why nobody of a lower priority would do."
+    )
+    bound = BoundSerializer(required=False)
 
 
 class MeasurementUsedSerializer(_Base):
@@ -58,6 +70,15 @@ class MeasurementUsedSerializer(_Base):
     bound = serializers.CharField(allow_null=True)
 
 
+class AfterSerializer(_Base):
+    """A node once its victims stopped, before the new replicas start."""
+
+    stops = serializers.ListField(child=serializers.CharField(), help_text="Victims on the node.")
+    code = serializers.CharField()
+    fits = serializers.IntegerField()
+    numbers = serializers.DictField(child=serializers.JSONField())
+
+
 class NodeReasonSerializer(_Base):
     """Why a node holds no more, or how many it does."""
 
@@ -67,6 +88,7 @@ class NodeReasonSerializer(_Base):
     numbers = serializers.DictField(child=serializers.JSONField(), help_text="Quantities behind the code.")
     holders = serializers.ListField(child=serializers.CharField(), help_text="Replicas on the node.")
     preemption = serializers.JSONField(help_text="What preempting on this node gives, a code, or null.")
+    after = AfterSerializer(allow_null=True, help_text="Where victims sit: the node once they stopped.")
     say = serializers.CharField(help_text="The code in words, with its quantities.")
 
 
@@ -95,7 +117,9 @@ class AnswerSerializer(_Base):
         required=False,
         help_text="Models that lose replicas; left out if none.",
     )
-    preemption = PreemptionSerializer(required=False)
+    preemption = PreemptionSerializer(
+        allow_null=True, help_text="Null where nobody is asked to stop: it fits, or max_replicas forbids."
+    )
     current_tok_per_sec = serializers.FloatField(help_text="What the current replicas serve, as measured.")
     measurement = MeasurementUsedSerializer()
     reasons = serializers.ListField(child=serializers.CharField(), help_text="Codes about the model itself.")

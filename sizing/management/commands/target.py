@@ -16,6 +16,7 @@ from sizing.management.desk_command import DeskCommand
 from sizing.services.targets import find_answer, parse_question
 
 _PIPE_WIDTH = 120
+VICTIMS_SHOWN = 20
 
 
 class Command(DeskCommand):
@@ -59,11 +60,36 @@ class Command(DeskCommand):
         console.print(figures)
         for warning in form["warnings"]:
             console.print(f"warning: {warning}", style="yellow")
+        if answer.reach.victims:
+            self._show_victims(console, form["preemption"])
         if not answer.fits:
             console.print("blocked:", style="bold red")
             for sentence in answer.blocked:
                 console.print(f"  {sentence}")
         console.print(_node_table(answer) if every_node else _code_table(answer))
+
+    def _show_victims(self, console: Console, preemption: dict[str, Any]) -> None:
+        proven = (
+            "proven: nobody cheaper, and no fewer, would do"
+            if preemption["optimal"]
+            else "not proven minimal"
+        )
+        console.print(f"would have to stop ({proven}):", style="bold")
+        table = Table("replica", "model", "priority", "tok/s lost", "nodes", box=None, header_style="dim")
+        for victim in preemption["victims"][:VICTIMS_SHOWN]:
+            lost = "unknown" if victim["tok_per_sec"] is None else f"{victim['tok_per_sec']:,}"
+            table.add_row(
+                victim["replica"], victim["model"], number(victim["priority"]), lost, names(victim["nodes"])
+            )
+        console.print(table)
+        rest = len(preemption["victims"]) - VICTIMS_SHOWN
+        if rest > 0:
+            console.print(f"  and {number(rest)} more (--json has all)")
+        for model in preemption["models"]:
+            left = f"{number(model['left'])} left, minimum {number(model['min_replicas'])}"
+            console.print(f"  {model['model']}: {number(model['stopped'])} stopped, {left}")
+        for sentence in preemption["why"]:
+            console.print(f"  {sentence}")
 
 
 def headline(answer: Answer) -> str:
@@ -75,6 +101,9 @@ def headline(answer: Answer) -> str:
     )
     if not counted.more:
         return f"{begin}: served" + (f", {number(counted.surplus)} to spare" if counted.surplus else "")
+    if answer.fits and answer.by_preempting:
+        stops = plural(len(answer.reach.victims), "replica")
+        return f"{begin}: the other {_verb(counted.more, 'fit')} only by stopping {stops} of lower priority"
     if answer.fits:
         return f"{begin}: the other {_verb(counted.more, 'fit')}"
     return f"{begin}: {number(answer.room)} of the other {number(counted.more)} {_fit(answer.room)}"
@@ -102,7 +131,11 @@ def _figures(answer: Answer, form: dict[str, Any]) -> list[tuple[str, str]]:
         ("running now", f"{number(counted.current)} replicas, {number(counted.current_tok_per_sec)} tok/s"),
         ("needed", number(counted.needed)),
         ("more", number(counted.more)),
-        ("room", f"{number(answer.room)} ({number(counted.free_room)} free)"),
+        (
+            "room",
+            f"{number(answer.room)} ({number(counted.free_room)} free,"
+            f" {number(answer.by_preempting)} by preempting)",
+        ),
         ("fits", "yes" if answer.fits else "no"),
     ]
 

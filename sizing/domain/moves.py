@@ -1,0 +1,65 @@
+"""Replicas that could run on another node, so that what is free comes together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from sizing.domain.fleet import Fleet, Held
+from sizing.domain.placement import group_shares, host_cap, slots
+from sizing.domain.reasons import RUNG, Survey
+from sizing.domain.specs import HOLDING_STATES, ReplicaSpec, VariantSpec
+
+SOURCES_TRIED = 3
+REPLICAS_TRIED = 3
+
+
+def moves(fleet: Fleet, now: Survey) -> Iterator[tuple[ReplicaSpec, str, str, Fleet]]:
+    """Replicas on one node that fit on another, nearest nodes first: the replica, where it runs, where it
+    would, and the fleet then."""
+    scattered = np.flatnonzero(now.rung == RUNG["too_few_free_gpus"])
+    nearest = scattered[np.argsort(-now.free_gpus[scattered], kind="stable")][:SOURCES_TRIED]
+    for source in nearest.tolist():
+        missing = now.variant.gpus - int(now.free_gpus[source])
+        here = [fleet.replicas[name] for name in sorted(fleet.holders_on(source))]
+        movable = [h for h in here if len(h.nodes) == 1 and h.spec.state in HOLDING_STATES]
+        enough = sorted((h for h in movable if len(h.gpus) >= missing), key=lambda h: len(h.gpus))
+        for held in enough[:REPLICAS_TRIED]:
+            moved = _moved(fleet, held, source, now)
+            if moved is not None:
+                target, other = moved
+                names = fleet.hardware.nodes
+                yield held.spec, names[source].name, names[target].name, other
+
+
+def _moved(fleet: Fleet, held: Held, source: int, now: Survey) -> tuple[int, Fleet] | None:
+    """The fleet with the replica on the fullest other node that takes it."""
+    variant = fleet.models[held.spec.model].variant(held.spec.variant)
+    if variant.nodes > 1:
+        return None
+    without = fleet.with_replicas(removed=[held.spec.name])
+    taken = np.minimum(without.hardware.per_node(group_shares(without, variant)), host_cap(without, variant))
+    taken[source] = 0
+    # A node that takes one of those asked for is left to them.
+    takes = np.flatnonzero((taken > 0) & (now.taken == 0))
+    if not len(takes):
+        return None
+    target = int(takes[np.argmin(taken[takes])])
+    gpus = _gpus_for(without, variant, target)
+    place = ((without.hardware.nodes[target].name, gpus),)
+    return target, without.with_replicas(added=[replace(held.spec, placement=place)])
+
+
+def _gpus_for(fleet: Fleet, variant: VariantSpec, node: int) -> tuple[int, ...]:
+    """Indexes of GPUs of one type of a node that hold one more replica, the fullest first."""
+    hardware = fleet.hardware
+    fits = fleet.whole_free if variant.whole_gpu else (slots(fleet, variant) > 0) & hardware.healthy
+    usable = fits & hardware.group_usable(variant)[hardware.gpu_group] & (hardware.gpu_node == node)
+    for group in np.unique(hardware.gpu_group[usable]).tolist():
+        there = np.flatnonzero(usable & (hardware.gpu_group == group))
+        if len(there) >= variant.gpus:
+            chosen = there[np.argsort(fleet.free[there], kind="stable")][: variant.gpus]
+            return tuple(sorted(hardware.gpu_index[gpu] for gpu in chosen.tolist()))
+    raise AssertionError("the node takes a share, so one group has the GPUs")

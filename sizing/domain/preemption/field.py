@@ -1,0 +1,80 @@
+"""Who may be stopped for a model, and how many of each model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sizing.domain.fleet import Fleet
+from sizing.domain.hardware import Bools, Ints
+from sizing.domain.placement import room
+from sizing.domain.preemption.ledger import Ledger, ledger
+from sizing.domain.specs import ModelSpec, VariantSpec
+
+NEVER = "Never"
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """A question of preemption, before any choice.
+
+    By replica of the ledger: `lower` are stoppable replicas of other models of lower priority, `reachable`
+    those of them that sit on open nodes only, `candidates` those that some choice may stop;
+    `equal_or_higher` are the other stoppable replicas on open nodes, the model's own among them.
+    By model: `allowance`, how many starting or ready replicas it may lose.
+    """
+
+    fleet: Fleet
+    variant: VariantSpec
+    ledger: Ledger
+    lower: Bools
+    reachable: Bools
+    candidates: Bools
+    equal_or_higher: Bools
+    allowance: Ints
+    room_now: int
+
+    def gain(self, stopped: Bools, most: int) -> int:
+        """How many more replicas there is room for without these, up to so many."""
+        lighter = self.ledger.without(self.fleet, stopped)
+        return min(room(lighter, self.variant) - self.room_now, most)
+
+    def up_to(self, priority: int) -> Bools:
+        """The candidates of at most this priority."""
+        return self.candidates & (self.ledger.priority <= priority)
+
+
+def field_of(fleet: Fleet, model: ModelSpec, variant: VariantSpec) -> Field:
+    """Find who may be stopped for the model's replicas of this variant."""
+    book = ledger(fleet)
+    names = [m.name for m in book.models]
+    own = names.index(model.name) if model.name in names else -1
+    serving = np.bincount(book.model[book.serving], minlength=len(names))
+    minimum = np.array([m.min_replicas for m in book.models], dtype=np.int64)
+    allowance = np.maximum(serving - minimum, 0).astype(np.int64)
+    lower = book.stoppable & (book.model != own) & (book.priority < model.priority)
+    on_open = _on_open_nodes(fleet, variant, book)
+    reachable = lower & on_open
+    allowed = model.preemption_policy != NEVER
+    candidates = reachable & allowed & (~book.serving | (allowance[book.model] > 0))
+    return Field(
+        fleet=fleet,
+        variant=variant,
+        ledger=book,
+        lower=lower,
+        reachable=reachable,
+        candidates=candidates,
+        equal_or_higher=book.stoppable & ~lower & on_open,
+        allowance=allowance,
+        room_now=room(fleet, variant),
+    )
+
+
+def _on_open_nodes(fleet: Fleet, variant: VariantSpec, book: Ledger) -> Bools:
+    """By replica: it sits on nodes, and all of them are open for the variant."""
+    open_node = fleet.hardware.open_nodes(variant)[book.node]
+    on = np.bincount(book.node_replica, minlength=len(book.names))
+    on_open = np.bincount(book.node_replica[open_node], minlength=len(book.names))
+    result: Bools = (on > 0) & (on == on_open)
+    return result
