@@ -1,17 +1,13 @@
 """Free room, uncached, beside a plain Python loop over the same cluster.
 
-Run: python benchmarks/room.py
+Run: python -m benchmarks.room
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 from time import perf_counter
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.fleets import shared_fleet
 from sizing.domain.fleet import Fleet

@@ -1,6 +1,6 @@
 """The target answer over HTTP at 10,000 nodes and 40,000 replicas, beside an empty authenticated view.
 
-Run: python benchmarks/target_http.py [--nodes 10000]
+Run: python -m benchmarks.target_http [--nodes 10000]
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ from statistics import median
 from time import perf_counter, sleep
 from typing import Any
 
+from benchmarks.fleets import GPU_MEMORY_MIB, GPU_TYPE, GPUS_PER_NODE, whole_fleet
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.fleets import GPU_MEMORY_MIB, GPU_TYPE, GPUS_PER_NODE, whole_fleet  # noqa: E402
-
 RUNS = 200
 CHANGES = 40
 MODEL = "asking"

@@ -8,6 +8,7 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
+from sizing.models import BenchProfile, Node
 from tests import builders
 
 pytestmark = pytest.mark.django_db
@@ -91,3 +92,24 @@ def test_every_node_can_be_listed() -> None:
     _, out, _ = run(MODEL, "5000", "--nodes")
     rows = [line.split()[:3] for line in out.splitlines() if line.startswith("gpu-")]
     assert rows == [["gpu-a1", "1", "open"], ["gpu-b1", "0", "too_few_gpus"]]
+
+
+@pytest.mark.usefixtures("fleet")
+def test_who_would_have_to_stop_is_shown_and_how_nodes_would_be_then() -> None:
+    chat = BenchProfile.objects.get()
+    urgent = builders.model("urgent", priority=10, default_profile=chat)
+    builders.measurement(builders.variant(urgent), chat, "1000")
+    batch = builders.variant(builders.model("batch"), "one", gpus=1)
+    builders.measurement(batch, chat, "50")
+    builders.replica("batch-0", batch, Node.objects.get(name="gpu-a1"), (4,))
+    code, out, _ = run("urgent", "1000", "--nodes")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert code == 0
+    assert lines[0] == (
+        "urgent needs 1 replica for 1,000 tok/s; 0 run: the other 1 fits only by stopping 1 replica"
+        " of lower priority"
+    )
+    assert "would have to stop (proven: nobody cheaper, and no fewer, would do):" in lines
+    assert "batch-0 batch 0 50.0 gpu-a1" in lines
+    assert "batch: 1 stopped, 0 left, minimum 0" in lines
+    assert any(line.endswith("stops batch-0, then takes 1") for line in lines)

@@ -151,7 +151,9 @@ def _code_table(answer: Answer) -> Table:
 
 
 def _node_table(answer: Answer) -> Table:
-    table = Table("node", "fits", "reason", "", box=None, header_style="dim", padding=(0, 2, 0, 0))
+    table = Table("node", "fits", "reason", "", "", box=None, header_style="dim", padding=(0, 2, 0, 0))
     for node in answer.nodes:
-        table.add_row(node["node"], number(node["fits"]), node["code"], node["say"])
+        after = node["after"]
+        then = f"stops {names(after['stops'])}, then takes {number(after['fits'])}" if after else ""
+        table.add_row(node["node"], number(node["fits"]), node["code"], node["say"], then)
     return table
