@@ -20,6 +20,7 @@ from django.template.response import TemplateResponse
 from django.utils.text import capfirst
 
 from sizing.inventory.document import Findings
+from sizing.services.editing.holders import holders_of
 from sizing.services.locking import inventory_lock
 from sizing.templatetags.desk import NOTHING, num
 
@@ -131,6 +132,9 @@ class DeskModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def why_kept(self, objs: Iterable[Any]) -> str | None:
         """Why these objects cannot be deleted, in one sentence; None where they can."""
+        for obj in objs:
+            if held := holders_of(obj):
+                return f"{obj} is in use by {held}."
         return None
 
     def get_deleted_objects(
@@ -249,13 +253,6 @@ def moment(field: str, description: str) -> Any:
         return f"{value:%Y-%m-%d %H:%M}" if value else NOTHING
 
     return staticmethod(time)
-
-
-def some_names(names: Sequence[str], total: int) -> str:
-    """Up to five names, then how many more."""
-    shown = ", ".join(names[:NAMES_SHOWN])
-    more = total - min(len(names), NAMES_SHOWN)
-    return f"{shown} and {num(more)} more" if more > 0 else shown
 
 
 def shortened(nested: Sequence[Any]) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -14,25 +13,14 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from sizing.admin.base import NAMES_SHOWN, DeskLines, DeskModelAdmin, HoldingAdmin, counted, some_names
+from sizing.admin.base import DeskLines, DeskModelAdmin, HoldingAdmin, counted
 from sizing.admin.fields import gpu_types_field, labels_field, tolerations_field
 from sizing.admin.target_page import target_view
 from sizing.domain.specs import SERVING_STATES
 from sizing.inventory.document import Findings
-from sizing.models import BenchProfile, Measurement, Replica, ServedModel, Variant
+from sizing.models import BenchProfile, Replica, ServedModel, Variant
 from sizing.services.inventory import check_variant
 from sizing.templatetags.desk import num
-
-
-def replicas_of(**which: Any) -> str | None:
-    """The replicas that run so, as the reason why the object stays."""
-    replicas = Replica.objects.filter(**which).order_by("name")
-    names = list(replicas.values_list("name", flat=True)[:NAMES_SHOWN])
-    if not names:
-        return None
-    total = replicas.count()
-    runs = "replicas run" if total > 1 else "replica runs"
-    return f"{num(total)} {runs} so: {some_names(names, total)}. Delete them first."
 
 
 def ask_link(model: ServedModel, query: str = "") -> SafeString:
@@ -131,9 +119,6 @@ class ServedModelAdmin(DeskModelAdmin):
     def target(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return target_view(self, request, object_id)
 
-    def why_kept(self, objs: Iterable[ServedModel]) -> str | None:
-        return replicas_of(variant__model__in=list(objs))
-
     def change_view(
         self,
         request: HttpRequest,
@@ -221,9 +206,6 @@ class VariantAdmin(HoldingAdmin):
     def check_held(self, obj: Variant, form: Any) -> Findings:
         return check_variant(obj.pk)
 
-    def why_kept(self, objs: Iterable[Variant]) -> str | None:
-        return replicas_of(variant__in=list(objs))
-
     @admin.display(description="replicas", ordering="replicas_count")
     def replica_count(self, variant: Any) -> str:
         return num(variant.replicas_count)
@@ -259,14 +241,6 @@ class BenchProfileAdmin(DeskModelAdmin):
         ("SLO: at least one limit", {"fields": ("ttft_ms", "itl_ms", "e2e_ms", "percentile")}),
         ("Measuring anew", {"fields": ("refresh_every_h",)}),
     )
-
-    def why_kept(self, objs: Iterable[BenchProfile]) -> str | None:
-        number = Measurement.objects.filter(profile__in=list(objs)).count()
-        if not number:
-            return None
-        return (
-            f"{num(number)} measurement{'s were' if number > 1 else ' was'} taken on it. Delete them first."
-        )
 
     @admin.display(description="input (tokens)", ordering="input_tokens")
     def tokens_in(self, profile: BenchProfile) -> str:

@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from sizing.admin.base import NAMES_SHOWN, HoldingAdmin, flag, some_names
+from sizing.admin.base import HoldingAdmin, flag
 from sizing.inventory.document import Findings
 from sizing.models import Gpu, Placement, Replica
 from sizing.services.inventory import check_nodes
 from sizing.templatetags.desk import num
-
-
-def replicas_on(gpus: Q) -> str | None:
-    """The replicas bound to these GPUs, as the reason why none of the GPUs can go."""
-    bound = Replica.objects.filter(Q(pk__in=Placement.objects.filter(gpus).values("replica"))).order_by(
-        "name"
-    )
-    names = list(bound.values_list("name", flat=True)[:NAMES_SHOWN])
-    if not names:
-        return None
-    total = bound.count()
-    return (
-        f"{num(total)} replica{'s are' if total > 1 else ' is'} placed there: {some_names(names, total)}."
-        " Move or delete them first."
-    )
 
 
 def with_holders(queryset: QuerySet[Gpu]) -> QuerySet[Gpu]:
@@ -107,9 +91,6 @@ class GpuAdmin(HoldingAdmin):
 
     def check_held(self, obj: Gpu, form: Any) -> Findings:
         return check_nodes({obj.node_id})
-
-    def why_kept(self, objs: Iterable[Gpu]) -> str | None:
-        return replicas_on(Q(gpu__in=list(objs)))
 
     @admin.display(description="GPU", ordering="node__name")
     def name(self, gpu: Gpu) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -15,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from sizing.admin.base import DeskLines, HoldingAdmin
 from sizing.admin.fields import labels_field, taints_field
-from sizing.admin.gpus import GpuTypeFilter, holders_of, replicas_on, with_holders
+from sizing.admin.gpus import GpuTypeFilter, holders_of, with_holders
 from sizing.domain.specs import HOLDING_STATES
 from sizing.inventory.document import Findings
 from sizing.models import Gpu, Node
@@ -155,9 +154,6 @@ class NodeAdmin(HoldingAdmin):
 
     def check_held(self, obj: Node, form: Any) -> Findings:
         return check_nodes({obj.pk})
-
-    def why_kept(self, objs: Iterable[Node]) -> str | None:
-        return replicas_on(Q(gpu__node__in=list(objs)))
 
     # Actions
 

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from sizing.models import ApiToken, Gpu, Node, Placement, Refresh, Replica, Variant
+from sizing.models import ApiToken, Gpu, Measurement, Node, Placement, Refresh, Replica, Variant
 from sizing.services.targets import ask, parse_question
 from tests import builders
 from tests.admin.cluster import person
@@ -252,14 +252,14 @@ def test_replicas_are_marked_benchable_after_a_confirmation(fleet: Variant, boss
 def test_a_node_with_replicas_says_why_it_stays(fleet: Variant, boss: Client) -> None:
     node = Node.objects.get(name="gpu-a1")
     url = reverse("admin:sizing_node_delete", args=[node.pk])
-    assert "1 replica is placed there: llama-0. Move or delete them first." in boss.get(url).content.decode()
+    assert "gpu-a1 is in use by the replica llama-0." in boss.get(url).content.decode()
     boss.post(url, {"post": "yes"})
     assert Node.objects.filter(name="gpu-a1").exists()
 
 
 def test_selected_models_with_replicas_say_why_they_stay(fleet: Variant, boss: Client) -> None:
     response = act(boss, "admin:sizing_servedmodel_changelist", "delete_selected", [fleet.model], index="0")
-    assert "1 replica runs so: llama-0. Delete them first." in response.content.decode()
+    assert "is in use by the replica llama-0" in response.content.decode()
 
 
 def test_a_gpu_that_is_held_cannot_be_taken_off_its_node(fleet: Variant, boss: Client) -> None:
@@ -335,3 +335,12 @@ def test_autocomplete_is_refused_to_those_who_may_not_view(fleet: Variant, db: N
     client.force_login(person("nobody", "view_replica"))
     query = {"app_label": "sizing", "model_name": "replica", "field_name": "variant", "term": ""}
     assert client.get(reverse("admin:autocomplete"), query).status_code == 403
+
+
+def test_a_measured_variant_says_why_it_stays(fleet: Variant, boss: Client) -> None:
+    measured = Measurement.objects.select_related("variant").earliest("pk")
+    Replica.objects.all().delete()
+    url = f"/admin/sizing/variant/{measured.variant.pk}/delete/"
+    assert "is in use by the measurement" in boss.get(url).content.decode()
+    boss.post(url, {"post": "yes"})
+    assert Measurement.objects.filter(pk=measured.pk).exists()

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Model, QuerySet
 
-from sizing.models import BenchProfile, Measurement, Node, Replica, ServedModel, Target, Variant
+from sizing.models import BenchProfile, Gpu, Measurement, Node, Replica, ServedModel, Target, Variant
 
 MOST_NAMES = 5
 
@@ -34,6 +34,8 @@ def holders_of(row: Model) -> str:
             return told(Replica.objects.filter(variant__model=row))
         case Node():
             return told(Replica.objects.filter(placements__gpu__node=row).distinct())
+        case Gpu():
+            return told(Replica.objects.filter(placements__gpu=row))
     return ""
 
 
