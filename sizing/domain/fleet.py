@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 _NOBODY: frozenset[str] = frozenset()
 _ALL = slice(None)
+_MOST_PATCHED = 100
 _Places = Ints | slice
 
 
@@ -78,6 +79,7 @@ class Fleet:
         by_model: dict[str, frozenset[str]],
         usage: _Usage,
         memo: dict[Hashable, Any] | None = None,
+        origin: tuple[dict[Hashable, Any], frozenset[str]] | None = None,
     ) -> None:
         self.hardware = hardware
         self.models = models
@@ -85,6 +87,8 @@ class Fleet:
         self._by_model = by_model
         self._usage = usage
         self._memo: dict[Hashable, Any] = {} if memo is None else memo
+        # The memo of a fleet before this one, and the names of the replicas in which they differ.
+        self._origin = origin
 
     @property
     def replicas(self) -> Mapping[str, Held]:
@@ -164,7 +168,9 @@ class Fleet:
         leaving = {name for name, held in replicas.items() if held and held.spec.state == "draining"}
         usage.draining = (usage.draining - replicas.keys()) | leaving
         merged = self._by_model | {model: frozenset(names) for model, names in by_model.items()}
-        changed = Fleet(self.hardware, self.models, self._replicas.changed(replicas), merged, usage)
+        now = self._replicas.changed(replicas)
+        origin = self._origin_of(frozenset(replicas))
+        changed = Fleet(self.hardware, self.models, now, merged, usage, origin=origin)
         return changed._carry_over(self, touched)
 
     def as_if(self, nodes: Iterable[int], **flags: bool) -> Fleet:
@@ -176,6 +182,7 @@ class Fleet:
             self._by_model,
             self._usage,
             self._memo,
+            self._origin,
         )
 
     def with_models(self, models: Mapping[str, ModelSpec]) -> Fleet:
@@ -214,15 +221,36 @@ class Fleet:
             usage.node_holders,
             usage.draining,
         )
-        return Fleet(self.hardware, self.models, self._replicas, self._by_model, lighter, self._memo)
+        return Fleet(
+            self.hardware, self.models, self._replicas, self._by_model, lighter, self._memo, self._origin
+        )
 
-    def memo(self, key: Hashable, compute: Callable[[], T]) -> T:
+    def memo(
+        self,
+        key: Hashable,
+        compute: Callable[[], T],
+        patch: Callable[[T, frozenset[str]], T] | None = None,
+    ) -> T:
         """A value that depends on the models, the replicas and their places alone, computed once;
-        callers must not write to it."""
+        callers must not write to it. `patch` makes it from that of a fleet which differs in the replicas
+        of some names only."""
         found: T | None = self._memo.get(key)
         if found is None:
-            found = self._memo[key] = compute()
+            before = None if self._origin is None else self._origin[0].get(key)
+            if before is None or patch is None or self._origin is None:
+                found = compute()
+            else:
+                found = patch(before, self._origin[1])
+            self._memo[key] = found
+            self._origin = None
         return found
+
+    def _origin_of(self, changed: frozenset[str]) -> tuple[dict[Hashable, Any], frozenset[str]] | None:
+        """Where a fleet that differs from this one in a few replicas comes from."""
+        memo, names = self._memo, changed
+        if not memo and self._origin is not None:
+            memo, names = self._origin[0], self._origin[1] | changed
+        return (memo, names) if memo and len(names) <= _MOST_PATCHED else None
 
     def of_model(self, model: str) -> list[ReplicaSpec]:
         """All replicas of a model, by name."""

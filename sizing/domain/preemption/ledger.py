@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sizing.domain.claims import claim_mib
 from sizing.domain.fleet import Fleet, Held
 from sizing.domain.hardware import Bools, Ints
 from sizing.domain.specs import HOLDING_STATES, SERVING_STATES, ModelSpec
+
+Floats = NDArray[np.float64]
+T = TypeVar("T")
 
 STOPPABLE_STATES = SERVING_STATES | {"failed"}
 """States in which a replica may be stopped for another model's."""
@@ -20,8 +27,9 @@ STOPPABLE_STATES = SERVING_STATES | {"failed"}
 class Ledger:
     """All replicas that hold anything, in order of name (by code point).
 
-    `order` ranks them for a choice among equals: later started first (an unknown start is the oldest),
-    then by name. The flat arrays have an entry for each GPU and each node that a replica holds.
+    `started` are seconds since 1970, minus infinity where unknown. `order` ranks them for a choice among
+    equals: later started first (an unknown start is the oldest), then by name. The flat arrays have an
+    entry for each GPU and each node that a replica holds.
     """
 
     names: list[str]
@@ -31,6 +39,7 @@ class Ledger:
     priority: Ints
     stoppable: Bools
     serving: Bools
+    started: Floats
     order: Ints
     gpu_replica: Ints
     gpu: Ints
@@ -63,21 +72,90 @@ def total(place: Ints, values: Ints, length: int) -> Ints:
 
 
 def ledger(fleet: Fleet) -> Ledger:
-    """The fleet's ledger, made once for the same replicas."""
-    return fleet.memo("ledger", lambda: _ledger(fleet))
+    """The fleet's ledger, made once for the same replicas; where few of them changed, from the one before."""
+    return fleet.memo(
+        "ledger", lambda: ledger_of(fleet, fleet.replicas), lambda old, names: patched(fleet, old, names)
+    )
 
 
-def _ledger(fleet: Fleet) -> Ledger:
-    names = sorted(name for name, held in fleet.replicas.items() if held.spec.state in HOLDING_STATES)
-    held = [fleet.replicas[name] for name in names]
+def patched(fleet: Fleet, old: Ledger, names: Iterable[str]) -> Ledger:
+    """The fleet's ledger from one that differs in the replicas of these names only."""
+    places = {name: bisect_left(old.names, name) for name in names}
+    gone = [at for name, at in places.items() if at < len(old.names) and old.names[at] == name]
+    kept = np.ones(len(old.names), dtype=bool)
+    kept[gone] = False
+    new = ledger_of(fleet, {name: fleet.replicas[name] for name in places if name in fleet.replicas})
+    names_kept = _without(old.names, gone)
+    # Places among the kept at which the new ones come in, which keeps the order of names.
+    come_in = np.array([bisect_left(names_kept, name) for name in new.names], dtype=np.int64)
+    old_rank = np.full(len(old.names), -1, dtype=np.int64)
+    there = np.arange(len(names_kept))
+    old_rank[kept] = there + np.searchsorted(come_in, there, side="right")
+    new_rank = come_in + np.arange(len(come_in))
+
+    def by_replica(name: str) -> NDArray[Any]:
+        return np.insert(getattr(old, name)[kept], come_in, getattr(new, name))
+
+    def flat(replica: str, *names: str) -> list[Ints]:
+        left = kept[getattr(old, replica)]
+        whose = np.concatenate((old_rank[getattr(old, replica)[left]], new_rank[getattr(new, replica)]))
+        order = np.argsort(whose, kind="stable")
+        others = (np.concatenate((getattr(old, n)[left], getattr(new, n)))[order] for n in names)
+        return [whose[order], *others]
+
+    gpu_replica, gpu, gpu_mib = flat("gpu_replica", "gpu", "gpu_mib")
+    node_replica, node, node_cpu, node_memory = flat("node_replica", "node", "node_cpu", "node_memory")
+    started = by_replica("started")
+    return Ledger(
+        names=_with(names_kept, come_in, new.names),
+        held=_with(_without(old.held, gone), come_in, new.held),
+        models=new.models,
+        model=by_replica("model"),
+        priority=by_replica("priority"),
+        stoppable=by_replica("stoppable"),
+        serving=by_replica("serving"),
+        started=started,
+        order=_order(started),
+        gpu_replica=gpu_replica,
+        gpu=gpu,
+        gpu_mib=gpu_mib,
+        node_replica=node_replica,
+        node=node,
+        node_cpu=node_cpu,
+        node_memory=node_memory,
+    )
+
+
+def _without(values: list[T], gone: list[int]) -> list[T]:
+    left = list(values)
+    for at in sorted(gone, reverse=True):
+        del left[at]
+    return left
+
+
+def _with(values: list[T], come_in: Ints, new: list[T]) -> list[T]:
+    for at, value in zip(reversed(come_in.tolist()), reversed(new), strict=True):
+        values.insert(at, value)
+    return values
+
+
+def _order(started: Floats) -> Ints:
+    """The rank of each replica: later started first, then by name, in whose order they stand."""
+    order = np.empty(len(started), dtype=np.int64)
+    order[np.lexsort((np.arange(len(started)), -started))] = np.arange(len(started))
+    return order
+
+
+def ledger_of(fleet: Fleet, replicas: Mapping[str, Held]) -> Ledger:
+    """The ledger of some replicas of a fleet."""
+    names = sorted(name for name, held in replicas.items() if held.spec.state in HOLDING_STATES)
+    held = [replicas[name] for name in names]
     specs = [h.spec for h in held]
     models = [fleet.models[name] for name in sorted(fleet.models)]
     number = {model.name: i for i, model in enumerate(models)}
     model = _ints([number[s.model] for s in specs])
     priority = _ints([m.priority for m in models])
     started = np.array([-np.inf if s.started_at is None else s.started_at.timestamp() for s in specs])
-    order = np.empty(len(specs), dtype=np.int64)
-    order[np.lexsort((np.arange(len(specs)), -started))] = np.arange(len(specs))
     replica = np.arange(len(specs))
     gpu_replica = np.repeat(replica, [len(h.gpus) for h in held])
     gpu = _ints(list(chain.from_iterable(h.gpus for h in held)))
@@ -97,7 +175,8 @@ def _ledger(fleet: Fleet) -> Ledger:
         priority=priority[model],
         stoppable=np.array([s.state in STOPPABLE_STATES for s in specs], dtype=bool),
         serving=np.array([s.state in SERVING_STATES for s in specs], dtype=bool),
-        order=order,
+        started=started,
+        order=_order(started),
         gpu_replica=gpu_replica,
         gpu=gpu,
         gpu_mib=claims[variant[gpu_replica], fleet.hardware.memory_class[gpu]],

@@ -88,6 +88,7 @@ def _within_minima(field: Field, over: Bools, now: Ints) -> Ints:
         priority=book.priority[whose],
         stoppable=book.stoppable[whose],
         serving=book.serving[whose],
+        started=book.started[whose],
         order=part,
         gpu_replica=order[np.searchsorted(key, gpu_key, sorter=order)],
         node_replica=part,
