@@ -33,7 +33,7 @@ def read(monkeypatch, tmp_path):
 
 
 def run(*arguments: str, **values: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DJANGO_")}
     command = [sys.executable, *arguments]
     return subprocess.run(
         command, cwd=ROOT, env=environment | values, capture_output=True, text=True, timeout=60, check=False
