@@ -124,15 +124,19 @@ def answered(request: HttpRequest, model: ServedModel, params: Mapping[str, list
         "answer": answer,
         "sentence": words.sentence(answer),
         "verdict": words.verdict(answer),
-        "reasons": [
-            words.MODEL_CODES.get(code, code.replace("_", " ")) for code in answer.get("reasons", [])
-        ],
+        "in_the_way": in_the_way(answer),
         "bound": words.bound_words((answer.get("measurement") or {}).get("bound")),
         "measured_at": _time((answer.get("measurement") or {}).get("measured_at")),
         **victims_part(answer),
         **nodes_part(answer.get("nodes") or [], request.GET),
         **elsewhere(request, model.name, params),
     }
+
+
+def in_the_way(answer: dict[str, Any]) -> list[str]:
+    """The sentences of `blocked` without the changes at their end, which the page lists apart."""
+    sentences: list[str] = answer.get("blocked", [])
+    return sentences[: len(sentences) - len(answer.get("changes", []))]
 
 
 def next_steps(

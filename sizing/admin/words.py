@@ -28,12 +28,6 @@ NODE_CODES = {
     "too_few_nodes": "takes a share, but too few other nodes do",
     "open": "open",
 }
-MODEL_CODES = {
-    "max_replicas": "The model's max replicas is reached before the wish is.",
-    "no_lower_priority": "No replica of lower priority could be stopped for it.",
-    "protected_by_minimum": "Models of lower priority are at their min replicas.",
-    "preemption_never": "The model's preemption policy is Never.",
-}
 NUMBERS = {
     "gpus": "GPUs",
     "free": "free GPUs",

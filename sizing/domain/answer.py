@@ -12,7 +12,7 @@ import numpy as np
 
 from sizing.domain.blocked import blocked_sentences, say
 from sizing.domain.catalog import Catalog, Question
-from sizing.domain.changes import Change, smallest_changes
+from sizing.domain.changes import Change, Trial
 from sizing.domain.fleet import Fleet
 from sizing.domain.preemption import Preemption, node_preemption
 from sizing.domain.reach import Reach, reach
@@ -70,7 +70,11 @@ class Answer:
         """The smallest changes that would help; none where it fits."""
         if self.fits:
             return []
-        return smallest_changes(self.catalog, self.fleet, self.question, self.reach, self.survey)
+        return self._trial.smallest_changes()
+
+    @cached_property
+    def _trial(self) -> Trial:
+        return Trial(self.catalog, self.fleet, self.question, self.reach, self.survey)
 
     @cached_property
     def blocked(self) -> list[str]:
@@ -78,7 +82,8 @@ class Answer:
         if self.fits:
             return []
         sentences = blocked_sentences(self.fleet, self.count, self.survey, self.preemption)
-        return sentences + [str(change) for change in self.changes]
+        draining = self._trial.draining()
+        return sentences + ([draining] if draining else []) + [str(change) for change in self.changes]
 
     @cached_property
     def reasons(self) -> list[str]:
@@ -169,6 +174,7 @@ class Answer:
         }
         if self.blocked:
             result["blocked"] = list(self.blocked)
+            result["changes"] = [asdict(change) for change in self.changes]
         if self.reach.victims:
             result["preempts"] = sorted({victim.model for victim in self.reach.victims})
         result |= {

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 
 from sizing.domain.fleet import Fleet
-from sizing.domain.hardware import Ints, untolerated
-from sizing.domain.placement import room
+from sizing.domain.hardware import Hardware, Ints, untolerated
 from sizing.domain.preemption import Preemption
 from sizing.domain.reasons import LADDER, RUNG, Survey
 from sizing.domain.sizing import Count
-from sizing.domain.specs import SERVING_STATES, VariantSpec
+from sizing.domain.specs import SERVING_STATES, ReplicaSpec, VariantSpec
 from sizing.domain.wording import NAMES_SHOWN, claim, names, needs, number, plural
-
-_DRAINING_TRIED = 20
 
 
 def blocked_sentences(fleet: Fleet, counted: Count, now: Survey, preemption: Preemption | None) -> list[str]:
-    """The answer in replicas, what stopping others gives, a line for each group of nodes, fragmentation,
-    and what draining will free."""
+    """The answer in replicas, what stopping others gives, a line for each group of nodes, fragmentation."""
     return [
         _headline(counted),
         *_stopping(fleet, counted, preemption),
         *_leftover_shares(counted, now),
         *_node_lines(now),
         *_fragmentation(now),
-        *_draining(fleet, counted),
     ]
 
 
@@ -38,7 +34,8 @@ def _headline(counted: Count) -> str:
     have = f"{number(reachable)} of {number(counted.more)} more replicas {fits}"
     if counted.allowed is not None and counted.allowed <= reachable:
         limit = counted.model.max_replicas or 0
-        return f"{have}; max_replicas is {number(limit)} and {plural(counted.current, 'replica')} run"
+        run = f"{plural(counted.current, 'replica')} {'runs' if counted.current == 1 else 'run'}"
+        return f"{have}; max_replicas is {number(limit)} and {run}"
     need = "needs" if missing == 1 else "need"
     each = " each" if missing > 1 and counted.variant.nodes == 1 else ""
     return f"{have}; {number(missing)} more {need} {needs(counted.variant)}{each}"
@@ -58,9 +55,12 @@ def _stopping(fleet: Fleet, counted: Count, preemption: Preemption | None) -> li
             f" gives {number(preemption.gives)} of {number(short)}"
         )
     if "protected_by_minimum" in preemption.reasons:
+        kept = [
+            f"{name}: {number(left)} left, minimum {number(fleet.models[name].min_replicas)}"
+            for name, left in protected(fleet, counted, preemption.victims)
+        ]
         lines.append(
-            "more could be had from replicas of lower priority, but their models are at their minimum"
-            f" ({names(_at_minimum(fleet, counted, preemption))})"
+            f"more could be had from replicas of lower priority, but minima protect them ({names(kept)})"
         )
     if "preemption_never" in preemption.reasons:
         lines.append(f"{counted.model.name} does not preempt (its policy is Never)")
@@ -72,15 +72,15 @@ def _stopping(fleet: Fleet, counted: Count, preemption: Preemption | None) -> li
     return lines
 
 
-def _at_minimum(fleet: Fleet, counted: Count, preemption: Preemption) -> list[str]:
-    """Models of lower priority that may lose no (further) replica."""
-    stopped = Counter(v.model for v in preemption.victims if v.state in SERVING_STATES)
+def protected(fleet: Fleet, counted: Count, victims: Iterable[ReplicaSpec]) -> list[tuple[str, int]]:
+    """Models of lower priority whose minimum keeps replicas from being stopped, and how many are left."""
+    stopped = Counter(victim.model for victim in victims if victim.state in SERVING_STATES)
     return [
-        f"{name}: {number(left)} left, minimum {number(model.min_replicas)}"
+        (name, left)
         for name, model in sorted(fleet.models.items())
         if model.priority < counted.model.priority
         and model.min_replicas > 0
-        and 0 < (left := len(fleet.serving(name)) - stopped[name]) <= model.min_replicas
+        and (left := len(fleet.serving(name)) - stopped[name]) > 0
     ]
 
 
@@ -135,11 +135,11 @@ def say(now: Survey, rung: int, nodes: Ints) -> str:
     if code in _WORDS:
         return _WORDS[code]
     if code == "gpu_type_mismatch":
-        hardware = now.fleet.hardware
-        kinds = sorted({g.type for n in nodes[:1000].tolist() for g in hardware.nodes[n].gpus})
+        kinds = _types_on(now.fleet.hardware, nodes)
         return f"GPU type does not match ({names(kinds)})"
     if code == "selector_mismatch":
-        return f"lacks a label that is asked for ({names(_labels_wanted(variant))})"
+        lack = "lacks" if len(nodes) == 1 else "lack"
+        return f"{lack} a label that is asked for ({names(_labels_wanted(variant))})"
     if code == "taint_not_tolerated":
         return f"taints are not tolerated ({names(_taints(now, nodes))})"
     if code == "partition_not_usable":
@@ -156,13 +156,13 @@ def say(now: Survey, rung: int, nodes: Ints) -> str:
     if code == "too_few_gpus":
         return f"{here} such {'GPU' if one else 'GPUs'} in all, {wanted} on one node"
     if code == "gpu_unhealthy":
-        return f"{_of_all(now, nodes, here)} {_is(here)} healthy, {wanted} on one node"
+        return f"{_of_all(now, nodes, here)} healthy, {wanted} on one node"
     if code == "used_outside":
         room = f"{'has' if one else 'have'} room beside what runs outside replicas"
-        return f"{_of_all(now, nodes, here)} {room}, {wanted} on one node"
+        return f"{_gpus_of_all(now, nodes, here)} {room}, {wanted} on one node"
     if code == "too_few_free_gpus":
         what = "" if variant.whole_gpu else f" for {claim(variant)}"
-        return f"{_of_all(now, nodes, here)} {_is(here)} free{what}, {wanted} on one node"
+        return f"{_of_all(now, nodes, here)} free{what}, {wanted} on one node"
     if code == "host_cpu_short":
         return f"{here} millicores of host CPU are left, {wanted}"
     if code == "host_memory_short":
@@ -193,16 +193,27 @@ def _takes(now: Survey, nodes: Ints) -> str:
     return f"{takes} {_span(taken)} more{each}"
 
 
-def _is(count: str) -> str:
-    return "is" if count == "1" else "are"
-
-
 def _of_all(now: Survey, nodes: Ints, here: str) -> str:
-    """`3 of 8 GPUs`, or `3 GPUs` where the nodes differ in how many they have."""
+    """`3 of 8 GPUs are`, or `3 GPUs are` where the nodes differ in how many they have."""
+    gpus = _gpus_of_all(now, nodes, here)
+    return f"{gpus} {'is' if here == '1' or gpus.endswith('GPU') else 'are'}"
+
+
+def _gpus_of_all(now: Survey, nodes: Ints, here: str) -> str:
     totals = set(now.fitting_gpus[nodes].tolist())
     if len(totals) != 1:
         return f"{here} {'GPU' if here == '1' else 'GPUs'}"
     return f"{here} of {plural(totals.pop(), 'GPU')}"
+
+
+def _types_on(hardware: Hardware, nodes: Ints) -> list[str]:
+    """GPU types of these nodes, each in one spelling."""
+    if len(nodes) == 1:
+        begin, end = np.searchsorted(hardware.group_node, [nodes[0], nodes[0] + 1])
+        kinds = hardware.group_type[begin:end]
+    else:
+        kinds = hardware.group_type[np.isin(hardware.group_node, nodes)]
+    return sorted({hardware.type_names[kind] for kind in kinds.tolist()})
 
 
 def _labels_wanted(variant: VariantSpec) -> list[str]:
@@ -245,22 +256,3 @@ def _fragmentation(now: Survey) -> list[str]:
     besides = "besides, " if (now.rung == RUNG["open"]).any() else ""
     most = number(int(on_one[best]))
     return [f"{besides}{number(total)} GPUs are free, but at most {most} on one node ({name})"]
-
-
-def _draining(fleet: Fleet, counted: Count) -> list[str]:
-    """What the end of draining replicas gives, and of which; within `max_replicas`."""
-
-    def free_room(leaving: list[str]) -> int:
-        there = room(fleet.with_replicas(removed=leaving), counted.variant)
-        return there if counted.allowed is None else min(there, counted.allowed)
-
-    leaving = sorted(fleet.draining)
-    most = free_room(leaving) if leaving else 0
-    if most <= counted.free_room:
-        return []
-    for name in leaving[:_DRAINING_TRIED]:
-        others = [other for other in leaving if other != name]
-        if free_room(others) == most:
-            leaving = others
-    verb = "ends" if len(leaving) == 1 else "end"
-    return [f"when draining {names(leaving)} {verb}: +{number(most - counted.free_room)}"]

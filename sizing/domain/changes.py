@@ -10,6 +10,7 @@ from itertools import islice
 
 import numpy as np
 
+from sizing.domain.blocked import protected
 from sizing.domain.catalog import Catalog, Question, QuestionError
 from sizing.domain.fleet import Fleet, empty
 from sizing.domain.gpu_types import type_key
@@ -19,12 +20,13 @@ from sizing.domain.reach import Reach, reach
 from sizing.domain.reasons import RUNG, Survey, survey
 from sizing.domain.sizing import count
 from sizing.domain.specs import ModelSpec, NodeSpec
+from sizing.domain.wording import names as names_of
 from sizing.domain.wording import number
 
 MOST_CHANGES = 5
-MOST_VICTIMS = 1000
 NODES_TRIED = 3
-MINIMA_TRIED = 3
+DRAINING_TRIED = 8
+MINIMA_TRIED = 12
 MOVES_TRIED = 3
 NEW_NODES_TRIED = 2
 
@@ -51,24 +53,22 @@ _FLAGS: tuple[tuple[str, str, dict[str, bool]], ...] = (
 )
 
 
-def smallest_changes(
-    catalog: Catalog, fleet: Fleet, question: Question, now: Reach, found: Survey
-) -> list[Change]:
-    """At most five changes that give more of the missing replicas, cheapest kind first: settings, the
-    question, nodes as they could be, one replica elsewhere, one more node."""
-    trial = _Trial(catalog, fleet, question, now, found)
-    return list(islice(trial.changes(), MOST_CHANGES))
-
-
 @dataclass(frozen=True)
-class _Trial:
+class Trial:
+    """Asks again with something changed."""
+
     catalog: Catalog
     fleet: Fleet
     question: Question
     now: Reach
     found: Survey
 
-    def changes(self) -> Iterator[Change]:
+    def smallest_changes(self) -> list[Change]:
+        """At most five changes that give more of the missing replicas, cheapest kind first: settings, the
+        question, nodes as they could be, one replica elsewhere, one more node."""
+        return list(islice(self._changes(), MOST_CHANGES))
+
+    def _changes(self) -> Iterator[Change]:
         yield from self._raise_limit()
         yield from self._lower_minimum()
         yield from self._other_variants()
@@ -81,8 +81,7 @@ class _Trial:
     def _thorough(self) -> bool:
         """Whether asking again who would have to stop is as quick as it was; else a change is credited with
         the room that it frees, which is the least that it gives."""
-        preemption = self.now.preemption
-        return preemption is None or (preemption.optimal and len(preemption.victims) <= MOST_VICTIMS)
+        return self.now.preemption is None or self.now.preemption.quick
 
     def _gain(self, fleet: Fleet, catalog: Catalog | None = None) -> int:
         """How many more of the missing replicas can be had on another fleet."""
@@ -91,12 +90,26 @@ class _Trial:
         catalog = catalog or self.catalog
         if self._thorough:
             return reach(catalog, fleet, question).had - self.now.had
-        return min(count(catalog, fleet, question).free_room - counted.free_room, counted.more - self.now.had)
+        freed = count(catalog, fleet, question).free_room - counted.free_room
+        return max(min(freed, counted.more - self.now.had), 0)
 
     def _with_model(self, changed: ModelSpec) -> int:
         models = {**self.fleet.models, changed.name: changed}
         catalog = replace(self.catalog, models={**self.catalog.models, changed.name: changed})
         return self._gain(self.fleet.with_models(models), catalog)
+
+    def draining(self) -> str | None:
+        """What the end of draining replicas gives, and of which; None where it gives nothing."""
+        leaving = sorted(self.fleet.draining)
+        most = self._gain(self.fleet.with_replicas(removed=leaving)) if leaving else 0
+        if most <= 0:
+            return None
+        for name in leaving[:DRAINING_TRIED]:
+            others = [other for other in leaving if other != name]
+            if self._gain(self.fleet.with_replicas(removed=others)) == most:
+                leaving = others
+        verb = "ends" if len(leaving) == 1 else "end"
+        return f"when draining {names_of(leaving)} {verb}: +{number(most)}"
 
     def _raise_limit(self) -> Iterator[Change]:
         counted = self.now.count
@@ -113,15 +126,9 @@ class _Trial:
             return
         if not self._thorough:
             return
-        stopped = Counter(victim.model for victim in self.now.victims)
-        protected = [
-            model
-            for model in self.fleet.models.values()
-            if model.priority < self.now.count.model.priority
-            and model.min_replicas > 0
-            and 0 < len(self.fleet.serving(model.name)) - stopped[model.name] <= model.min_replicas
-        ]
-        for model in sorted(protected, key=lambda m: (m.priority, m.name))[:MINIMA_TRIED]:
+        names = [name for name, _ in protected(self.fleet, self.now.count, self.now.victims)]
+        lowest_first = sorted((self.fleet.models[name] for name in names), key=lambda m: (m.priority, m.name))
+        for model in lowest_first[:MINIMA_TRIED]:
             gain = self._with_model(replace(model, min_replicas=model.min_replicas - 1))
             if gain > 0:
                 least = number(model.min_replicas - 1)

@@ -10,7 +10,7 @@ import numpy as np
 from sizing.domain.fleet import Fleet, Held
 from sizing.domain.placement import group_shares, host_cap, slots
 from sizing.domain.reasons import RUNG, Survey
-from sizing.domain.specs import HOLDING_STATES, ReplicaSpec, VariantSpec
+from sizing.domain.specs import SERVING_STATES, ReplicaSpec, VariantSpec
 
 SOURCES_TRIED = 3
 REPLICAS_TRIED = 3
@@ -24,7 +24,8 @@ def moves(fleet: Fleet, now: Survey) -> Iterator[tuple[ReplicaSpec, str, str, Fl
     for source in nearest.tolist():
         missing = now.variant.gpus - int(now.free_gpus[source])
         here = [fleet.replicas[name] for name in sorted(fleet.holders_on(source))]
-        movable = [h for h in here if len(h.nodes) == 1 and h.spec.state in HOLDING_STATES]
+        # A draining replica ends by itself, and a failed one is started anew.
+        movable = [h for h in here if len(h.nodes) == 1 and h.spec.state in SERVING_STATES]
         enough = sorted((h for h in movable if len(h.gpus) >= missing), key=lambda h: len(h.gpus))
         for held in enough[:REPLICAS_TRIED]:
             moved = _moved(fleet, held, source, now)

@@ -115,7 +115,7 @@ def test_where_not_all_can_be_had_it_says_what_stopping_gives_and_which_rule_bin
     assert found.blocked[:3] == [
         "0 of 3 more replicas fit; 3 more need 4 free GPUs of one type on one node each",
         "stopping 2 replicas of lower priority (1 of batch and 1 of search) gives 2 of 3",
-        "more could be had from replicas of lower priority, but their models are at their minimum"
+        "more could be had from replicas of lower priority, but minima protect them"
         " (batch: 1 left, minimum 1)",
     ]
     assert next(str(c) for c in found.changes) == "lower min_replicas of batch to 0: +1"
@@ -167,3 +167,51 @@ def test_a_replica_is_moved_only_where_that_really_helps() -> None:
     full = [*alone, *(held(f"z{i}", "search", "b", i, variant="one") for i in (1, 2, 3))]
     found = ask([node("a", 4), node("b", 4)], full, models=models)
     assert not [c for c in found.changes if "move" in str(c)]
+
+
+def test_a_minimum_binds_also_where_its_model_may_lose_some() -> None:
+    models = (LLAMA, replace(BATCH, min_replicas=1), SEARCH)
+    replicas = [held(f"b{i}", "batch", "a", i) for i in range(2)]
+    found = ask([node("a", 4)], replicas, models=models)
+    assert (found.by_preempting, found.reasons) == (0, ["protected_by_minimum"])
+    assert found.blocked[1] == (
+        "more could be had from replicas of lower priority, but minima protect them"
+        " (batch: 2 left, minimum 1)"
+    )
+    assert str(found.changes[0]) == "lower min_replicas of batch to 0: +1"
+
+
+def test_what_draining_frees_counts_preemption_too() -> None:
+    replicas = [held("b0", "batch", "a", 0, 1, 2), held("old", "batch", "a", 3, state="draining")]
+    replicas[0] = replace(replicas[0], variant="one", placement=(("a", (0,)),))
+    more = [held("b1", "batch", "a", 1), held("b2", "batch", "a", 2)]
+    found = ask([node("a", 4)], [*replicas, *more])
+    assert found.by_preempting == 0
+    assert "when draining old ends: +1" in found.blocked
+
+
+def test_what_preempting_gives_already_is_not_counted_for_draining_again() -> None:
+    replicas = [held("b0", "batch", "a", 0, 1, 2, 3), held("old", "batch", "a", 4, 5, 6, 7, state="draining")]
+    found = ask([node("a")], replicas, "3000")
+    assert (found.by_preempting, found.count.more) == (1, 3)
+    assert "when draining old ends: +1" in found.blocked
+    fits = ask([node("a")], replicas, "1000")
+    assert fits.fits
+    assert fits.blocked == []
+
+
+def test_a_draining_or_failed_replica_is_not_moved() -> None:
+    models = (replace(LLAMA, priority=0), BATCH, SEARCH)
+    for state in ("draining", "failed"):
+        stuck = [held("x", "search", "a", 0, state=state), held("y", "search", "b", 0)]
+        found = ask([node("a", 4), node("b", 4)], stuck, models=models)
+        assert [c.text for c in found.changes if "move" in c.text] == ["move y from b to a"]
+
+
+def test_changes_of_what_is_slow_to_ask_again_are_credited_with_the_room_they_free() -> None:
+    found = ask(
+        [node("a", 4), node("b", 4, schedulable=False)], [held("b0", "batch", "a", 0, 1, 2, 3)], "3000"
+    )
+    assert found.preemption is not None
+    slow = replace(found, reach=replace(found.reach, preemption=replace(found.preemption, quick=False)))
+    assert [str(c) for c in slow.changes] == ["uncordon b: +1", f"one more node like a (4 {H100}): +1"]

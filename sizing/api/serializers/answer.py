@@ -92,6 +92,14 @@ class NodeReasonSerializer(_Base):
     say = serializers.CharField(help_text="The code in words, with its quantities.")
 
 
+class ChangeSerializer(_Base):
+    """A change that was tried by asking again."""
+
+    text = serializers.CharField()
+    gain = serializers.IntegerField(help_text="How many more of the missing replicas it gives.")
+    note = serializers.CharField(allow_blank=True)
+
+
 class AnswerSerializer(_Base):
     """How many replicas are needed, how many there are, and whether the rest fits."""
 
@@ -111,6 +119,9 @@ class AnswerSerializer(_Base):
     fits = serializers.BooleanField(help_text="Whether more is at most room.")
     blocked = serializers.ListField(
         child=serializers.CharField(), required=False, help_text="Why it does not fit; left out if it does."
+    )
+    changes = ChangeSerializer(
+        many=True, required=False, help_text="The smallest changes that would help; left out if it fits."
     )
     preempts = serializers.ListField(
         child=serializers.CharField(),

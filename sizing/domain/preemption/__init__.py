@@ -14,6 +14,9 @@ from sizing.domain.preemption.result import Bound, Preemption
 from sizing.domain.preemption.search import Search
 from sizing.domain.specs import ModelSpec, VariantSpec
 
+QUICK_COLUMNS = 60
+QUICK_VICTIMS = 1000
+
 __all__ = ["Bound", "NodePreemption", "Preemption", "node_preemption", "preempt"]
 
 
@@ -36,4 +39,5 @@ def preempt(fleet: Fleet, model: ModelSpec, variant: VariantSpec, wanted: int) -
         bound=None if optimal else Bound(proof.gives, proof.priority, proof.victims),
         reasons=binding_rules(field, model, wanted, proof.gives),
         why_not_cheaper=why_not_cheaper(search, chosen, gives, proof),
+        quick=search.columns <= QUICK_COLUMNS and len(names) <= QUICK_VICTIMS,
     )

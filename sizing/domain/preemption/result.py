@@ -26,7 +26,7 @@ class Preemption:
     name. `optimal`: proven that there are no more replicas to be had, and for as many no lower highest
     priority, then no fewer victims, then no lower sum of priorities; else `bound` tells what is proven.
     `reasons`: codes of the rules that bind where not all can be had. `why_not_cheaper`: a sentence for each
-    lower priority that does not suffice.
+    lower priority that does not suffice. `quick`: it was so easy to find that asking again costs little.
     """
 
     gives: int
@@ -35,3 +35,4 @@ class Preemption:
     bound: Bound | None
     reasons: tuple[str, ...]
     why_not_cheaper: tuple[str, ...]
+    quick: bool = True

@@ -47,6 +47,8 @@ class Search:
         book, candidates = field.ledger, field.candidates
         self.levels: list[int] = np.unique(book.priority[candidates]).tolist()
         self._bounds: dict[int, int] = {}
+        self.columns = 0
+        """Most victims that had a column of their own, which is what makes a program slow."""
         counted = candidates & book.serving
         could = np.bincount(book.model[counted], minlength=len(book.models))
         self.limited: Bools = could > field.allowance
@@ -96,6 +98,7 @@ class Search:
         def level(number: int) -> Level:
             if number not in made:
                 made[number] = Level(layout, self.levels[number], written, self.wanted, work)
+                self.columns = max(self.columns, len(made[number].places.victims))
             return made[number]
 
         top = len(self.levels) - 1

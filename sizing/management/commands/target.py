@@ -19,6 +19,12 @@ _PIPE_WIDTH = 120
 VICTIMS_SHOWN = 20
 
 
+class _Screen(Console):
+    def on_broken_pipe(self) -> None:
+        # Rich would end with exit 1, which means here that it does not fit.
+        raise BrokenPipeError
+
+
 class Command(DeskCommand):
     """Exit 0 where it fits, 1 where it does not, 2 on an error."""
 
@@ -49,7 +55,7 @@ class Command(DeskCommand):
             raise SystemExit(1)
 
     def _show(self, answer: Answer, every_node: bool) -> None:
-        console = Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True, markup=False)
+        console = _Screen(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True, markup=False)
         if not console.is_terminal:
             console.width = _PIPE_WIDTH
         form = answer.as_dict(timezone.now())
@@ -88,6 +94,8 @@ class Command(DeskCommand):
         for model in preemption["models"]:
             left = f"{number(model['left'])} left, minimum {number(model['min_replicas'])}"
             console.print(f"  {model['model']}: {number(model['stopped'])} stopped, {left}")
+        if preemption["why"]:
+            console.print("  why nobody cheaper:")
         for sentence in preemption["why"]:
             console.print(f"  {sentence}")
 
