@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from sizing.domain.wording import names
 from sizing.templatetags.desk import num
 
 NODE_CODES = {
@@ -101,7 +102,7 @@ def _by_stopping(answer: dict[str, Any]) -> str:
     if not victims:
         return ""
     models = sorted({victim["model"] for victim in victims})
-    shown = ", ".join(models[:3]) + (f" and {num(len(models) - 3)} more models" if len(models) > 3 else "")
+    shown = names(models)
     return f" by stopping {num(len(victims))} {'replica' if len(victims) == 1 else 'replicas'} of {shown}"
 
 
