@@ -79,8 +79,8 @@ class Trial:
 
     @property
     def _thorough(self) -> bool:
-        """Whether asking again who would have to stop is as quick as it was; else a change is credited with
-        the room that it frees, which is the least that it gives."""
+        """Whether asking again who would have to stop is quick; else the same victims are kept, so that a
+        change is credited with the least that it gives."""
         return self.now.preemption is None or self.now.preemption.quick
 
     def _gain(self, fleet: Fleet, catalog: Catalog | None = None) -> int:
@@ -90,8 +90,9 @@ class Trial:
         catalog = catalog or self.catalog
         if self._thorough:
             return reach(catalog, fleet, question).had - self.now.had
-        freed = count(catalog, fleet, question).free_room - counted.free_room
-        return max(min(freed, counted.more - self.now.had), 0)
+        # Who runs elsewhere now is not stopped.
+        same = [v.name for v in self.now.victims if fleet.replicas[v.name].spec == v]
+        return count(catalog, fleet.with_replicas(removed=same), question).had - self.now.had
 
     def _with_model(self, changed: ModelSpec) -> int:
         models = {**self.fleet.models, changed.name: changed}
@@ -141,9 +142,10 @@ class Trial:
                 continue
             question = replace(self.question, profile=counted.measurement.profile, variant=variant.name)
             try:
-                other = Reach(count(self.catalog, self.fleet, question), None)
                 if self._thorough:
                     other = reach(self.catalog, self.fleet, question)
+                else:
+                    other = Reach(count(self.catalog, self.fleet, question), None)
             except QuestionError:
                 continue
             # Another variant serves another rate, so what counts is how much of the wish is served.

@@ -51,6 +51,11 @@ class Count:
         """How many more replicas fit at once, within `max_replicas`."""
         return self.fitting if self.allowed is None else min(self.fitting, self.allowed)
 
+    @property
+    def had(self) -> int:
+        """How many of the missing replicas fit at once."""
+        return min(self.free_room, self.more)
+
 
 def count(catalog: Catalog, fleet: Fleet, question: Question) -> Count:
     """Size a question; QuestionError where it has no answer."""

@@ -208,7 +208,7 @@ def test_a_draining_or_failed_replica_is_not_moved() -> None:
         assert [c.text for c in found.changes if "move" in c.text] == ["move y from b to a"]
 
 
-def test_changes_of_what_is_slow_to_ask_again_are_credited_with_the_room_they_free() -> None:
+def test_changes_of_what_is_slow_to_ask_again_keep_the_same_victims() -> None:
     found = ask(
         [node("a", 4), node("b", 4, schedulable=False)], [held("b0", "batch", "a", 0, 1, 2, 3)], "3000"
     )
