@@ -13,7 +13,6 @@ import numpy as np
 from sizing.domain.blocked import protected
 from sizing.domain.catalog import Catalog, Question, QuestionError
 from sizing.domain.fleet import Fleet, empty
-from sizing.domain.gpu_types import type_key
 from sizing.domain.moves import moves
 from sizing.domain.placement import room
 from sizing.domain.reach import Reach, reach
@@ -205,14 +204,10 @@ class Trial:
         hardware, variant = self.fleet.hardware, self.found.variant
         usable = hardware.selected(variant) & hardware.tolerated(variant)
         usable &= self.found.rung > RUNG["too_few_gpus"]
-        first: dict[tuple[tuple[str, int], ...], NodeSpec] = {}
-        many: Counter[tuple[tuple[str, int], ...]] = Counter()
-        for place in np.flatnonzero(usable)[:2000].tolist():
-            node = hardware.nodes[place]
-            shape = tuple(sorted(Counter(type_key(gpu.type) for gpu in node.gpus).items()))
-            first.setdefault(shape, node)
-            many[shape] += 1
-        return [first[shape] for shape, _ in sorted(many.items(), key=lambda item: (-item[1], item[0]))]
+        places = np.flatnonzero(usable)
+        mixes, first, many = np.unique(hardware.mix[places], return_index=True, return_counts=True)
+        usual = sorted(range(len(mixes)), key=lambda at: (-many[at], mixes[at]))
+        return [hardware.nodes[places[first[at]]] for at in usual]
 
     def _limit_binds(self) -> bool:
         """Whether `max_replicas` leaves nothing for more nodes to give."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from copy import copy
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -142,6 +143,20 @@ class Hardware:
             self._type_number[key] = len(self.type_names)
             self.type_names.append(name)
         return self._type_number[key]
+
+    @cached_property
+    def mix(self) -> Ints:
+        """By node: the number of its mix of GPU types and counts; nodes with the same GPUs have the same."""
+        mixes: dict[tuple[tuple[int, int], ...], int] = {}
+        of_node: dict[int, list[tuple[int, int]]] = {}
+        for node, kind, size in zip(
+            self.group_node.tolist(), self.group_type.tolist(), self.group_size.tolist(), strict=True
+        ):
+            of_node.setdefault(node, []).append((kind, size))
+        return np.array(
+            [mixes.setdefault(tuple(of_node.get(n, ())), len(mixes)) for n in range(len(self.nodes))],
+            dtype=np.int64,
+        )
 
     def memo(self, key: Hashable, compute: Callable[[], T]) -> T:
         """A value that depends on the hardware alone, computed once; callers must not write to it."""
