@@ -46,7 +46,7 @@ from sizing.models.reads import consistent_reads
 Revision = tuple[int, int]
 
 MOST_CHANGES_PATCHED = 2000
-ANSWERS_KEPT = 4096
+ANSWERS_KEPT = 1024
 
 
 @dataclass

@@ -60,30 +60,31 @@ class Answer:
         """Whether the missing replicas can be had."""
         return self.count.more <= self.room
 
-    @cached_property
+    @property
     def survey(self) -> Survey:
-        """Every node's code and quantities."""
+        """Every node's code and quantities; found anew each time, for answers are kept and this is large."""
         return survey(self.fleet, self.count.variant)
 
-    @cached_property
+    @property
     def changes(self) -> list[Change]:
         """The smallest changes that would help; none where it fits."""
-        if self.fits:
-            return []
-        return self._trial.smallest_changes()
+        return self._explained[1]
 
-    @cached_property
-    def _trial(self) -> Trial:
-        return Trial(self.catalog, self.fleet, self.question, self.reach, self.survey)
-
-    @cached_property
+    @property
     def blocked(self) -> list[str]:
         """Why it does not fit, in sentences; empty where it does."""
+        return self._explained[0]
+
+    @cached_property
+    def _explained(self) -> tuple[list[str], list[Change]]:
         if self.fits:
-            return []
-        sentences = blocked_sentences(self.fleet, self.count, self.survey, self.preemption)
-        draining = self._trial.draining()
-        return sentences + ([draining] if draining else []) + [str(change) for change in self.changes]
+            return [], []
+        found = self.survey
+        trial = Trial(self.catalog, self.fleet, self.question, self.reach, found)
+        sentences = blocked_sentences(self.fleet, self.count, found, self.preemption)
+        draining = trial.draining()
+        changes = trial.smallest_changes()
+        return [*sentences, *([draining] if draining else []), *map(str, changes)], changes
 
     @cached_property
     def reasons(self) -> list[str]:
@@ -95,7 +96,7 @@ class Answer:
         rules = () if self.preemption is None else self.preemption.reasons
         return ["max_replicas", *rules] if capped else list(rules)
 
-    @cached_property
+    @property
     def nodes(self) -> list[dict[str, Any]]:
         """An entry for every node, by name."""
         found = self.survey
