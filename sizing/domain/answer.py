@@ -92,7 +92,7 @@ class Answer:
         if self.fits:
             return []
         counted = self.count
-        capped = counted.allowed is not None and counted.allowed < counted.more
+        capped = counted.permitted < counted.more
         rules = () if self.preemption is None else self.preemption.reasons
         return ["max_replicas", *rules] if capped else list(rules)
 

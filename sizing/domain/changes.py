@@ -113,7 +113,7 @@ class Trial:
 
     def _raise_limit(self) -> Iterator[Change]:
         counted = self.now.count
-        if counted.allowed is None or counted.allowed >= counted.more:
+        if counted.permitted == counted.more:
             return
         gain = self._with_model(replace(counted.model, max_replicas=None))
         if gain > 0:
@@ -195,9 +195,8 @@ class Trial:
         if counted.variant.nodes > 1:
             return self._gain(self.fleet.with_empty_node(node))
         # Replicas on one node each: what another node takes comes on top of what the others do.
-        allowed = counted.more if counted.allowed is None else min(counted.more, counted.allowed)
         alone = Fleet.build([empty(node)], [counted.model], [])
-        return min(room(alone, counted.variant), allowed - self.now.had)
+        return min(room(alone, counted.variant), counted.permitted - self.now.had)
 
     def _shapes(self) -> list[NodeSpec]:
         """A node for each kind of GPUs that the variant may use where it runs, the most usual kind first."""
@@ -211,5 +210,4 @@ class Trial:
 
     def _limit_binds(self) -> bool:
         """Whether `max_replicas` leaves nothing for more nodes to give."""
-        allowed = self.now.count.allowed
-        return allowed is not None and allowed <= self.now.had
+        return self.now.count.permitted <= self.now.had

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from sizing.domain.fleet import Fleet, Held
-from sizing.domain.placement import group_shares, host_cap, slots
+from sizing.domain.placement import node_shares, takes_claim
 from sizing.domain.reasons import RUNG, Survey
 from sizing.domain.specs import SERVING_STATES, ReplicaSpec, VariantSpec
 
@@ -41,7 +41,7 @@ def _moved(fleet: Fleet, held: Held, source: int, now: Survey) -> tuple[int, Fle
     if variant.nodes > 1:
         return None
     without = fleet.with_replicas(removed=[held.spec.name])
-    taken = np.minimum(without.hardware.per_node(group_shares(without, variant)), host_cap(without, variant))
+    taken = node_shares(without, variant)
     taken[source] = 0
     # A node that takes one of those asked for is left to them.
     takes = np.flatnonzero((taken > 0) & (now.taken == 0))
@@ -56,8 +56,11 @@ def _moved(fleet: Fleet, held: Held, source: int, now: Survey) -> tuple[int, Fle
 def _gpus_for(fleet: Fleet, variant: VariantSpec, node: int) -> tuple[int, ...]:
     """Indexes of GPUs of one type of a node that hold one more replica, the fullest first."""
     hardware = fleet.hardware
-    fits = fleet.whole_free if variant.whole_gpu else (slots(fleet, variant) > 0) & hardware.healthy
-    usable = fits & hardware.group_usable(variant)[hardware.gpu_group] & (hardware.gpu_node == node)
+    usable = (
+        takes_claim(fleet, variant)
+        & hardware.group_usable(variant)[hardware.gpu_group]
+        & (hardware.gpu_node == node)
+    )
     for group in np.unique(hardware.gpu_group[usable]).tolist():
         there = np.flatnonzero(usable & (hardware.gpu_group == group))
         if len(there) >= variant.gpus:

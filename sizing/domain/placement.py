@@ -21,10 +21,18 @@ def room(fleet: Fleet, variant: VariantSpec) -> int:
     if not len(shares):
         return 0
     if variant.nodes == 1:
-        per_node = fleet.hardware.per_node(shares)
-        cap = host_cap(fleet, variant)
-        return int(np.minimum(per_node, cap).sum())
+        return int(within_host(fleet, variant, shares).sum())
     return _room_over_nodes(fleet, variant, shares)
+
+
+def node_shares(fleet: Fleet, variant: VariantSpec) -> Ints:
+    """By node: the shares of replicas that it takes alone, within its host limits; 0 where it is closed."""
+    return within_host(fleet, variant, group_shares(fleet, variant))
+
+
+def within_host(fleet: Fleet, variant: VariantSpec, shares: Ints) -> Ints:
+    """By node: shares by group, summed and held to what the node's host takes."""
+    return np.minimum(fleet.hardware.per_node(shares), host_cap(fleet, variant))
 
 
 def largest_rounds(slots: Ints, starts: Ints, segment: Ints, size: int) -> Ints:
@@ -70,6 +78,11 @@ def group_shares(fleet: Fleet, variant: VariantSpec) -> Ints:
     else:
         shares = _rounds_in_groups(hardware, slots(fleet, variant), variant.gpus)
     return np.where(usable, shares, 0)
+
+
+def takes_claim(fleet: Fleet, variant: VariantSpec) -> Bools:
+    """By GPU: it is healthy, and one more claim fits on it."""
+    return fleet.whole_free if variant.whole_gpu else slots(fleet, variant) > 0
 
 
 def slots(fleet: Fleet, variant: VariantSpec) -> Ints:

@@ -45,7 +45,6 @@ class Reach:
 def reach(catalog: Catalog, fleet: Fleet, question: Question) -> Reach:
     """Answer a question in replicas; QuestionError where it has no answer."""
     counted = count(catalog, fleet, question)
-    allowed = counted.more if counted.allowed is None else min(counted.more, counted.allowed)
-    wanted = min(allowed - counted.free_room, _MOST_WANTED)
+    wanted = min(counted.permitted - counted.free_room, _MOST_WANTED)
     found = preempt(fleet, counted.model, counted.variant, wanted) if wanted > 0 else None
     return Reach(counted, found)

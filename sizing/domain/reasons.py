@@ -14,7 +14,7 @@ import numpy as np
 
 from sizing.domain.fleet import Fleet
 from sizing.domain.hardware import Bools, Hardware, Ints
-from sizing.domain.placement import group_shares, host_cap, slots
+from sizing.domain.placement import group_shares, takes_claim, within_host
 from sizing.domain.specs import WHOLE_GPU_OUTSIDE_LIMIT_MIB, VariantSpec
 
 LADDER = (
@@ -161,7 +161,7 @@ def survey(fleet: Fleet, variant: VariantSpec) -> Survey:
     usable = usable & _outside_leaves_enough(hardware, variant)
     without_outside = _most(hardware, usable)
     stop("used_outside", without_outside < variant.gpus)
-    usable = usable & (fleet.whole_free if variant.whole_gpu else slots(fleet, variant) > 0)
+    usable = usable & takes_claim(fleet, variant)
     free_in_group = hardware.per_group(usable)
     free = hardware.most_per_node(free_in_group)
     stop("too_few_free_gpus", free < variant.gpus)
@@ -170,7 +170,7 @@ def survey(fleet: Fleet, variant: VariantSpec) -> Survey:
     stop("pods_short", fleet.pods_left < 1)
 
     shares = group_shares(fleet, variant)
-    taken = np.minimum(hardware.per_node(shares), host_cap(fleet, variant))
+    taken = within_host(fleet, variant, shares)
     partners = _partners(fleet, variant, np.where(taken[hardware.group_node] > 0, shares, 0))
     if variant.nodes > 1:
         stop("too_few_nodes", partners < variant.nodes)

@@ -52,6 +52,11 @@ class Count:
         return self.fitting if self.allowed is None else min(self.fitting, self.allowed)
 
     @property
+    def permitted(self) -> int:
+        """How many of the missing replicas `max_replicas` permits."""
+        return self.more if self.allowed is None else min(self.more, self.allowed)
+
+    @property
     def had(self) -> int:
         """How many of the missing replicas fit at once."""
         return min(self.free_room, self.more)

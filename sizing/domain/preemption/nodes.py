@@ -8,7 +8,7 @@ import numpy as np
 
 from sizing.domain.fleet import Fleet
 from sizing.domain.hardware import Bools, Ints
-from sizing.domain.placement import group_shares, host_cap, room
+from sizing.domain.placement import node_shares, room
 from sizing.domain.preemption.field import NEVER, Field, field_of
 from sizing.domain.preemption.layout import Layout
 from sizing.domain.preemption.level import Level
@@ -26,10 +26,10 @@ def node_preemption(fleet: Fleet, model: ModelSpec, variant: VariantSpec) -> lis
     """
     field = field_of(fleet, model, variant)
     book = field.ledger
-    now = _taken(fleet, variant)
+    now = node_shares(fleet, variant)
 
     def without(stopped: Bools) -> Ints:
-        return _taken(book.without(fleet, stopped), variant) - now
+        return node_shares(book.without(fleet, stopped), variant) - now
 
     gives = without(field.candidates)
     over = _over_minimum(field) & (gives > 0)
@@ -44,11 +44,6 @@ def node_preemption(fleet: Fleet, model: ModelSpec, variant: VariantSpec) -> lis
             gives.tolist(), now.tolist(), lower.tolist(), anybody.tolist(), strict=True
         )
     ]
-
-
-def _taken(fleet: Fleet, variant: VariantSpec) -> Ints:
-    """By node: the shares of replicas that it takes alone."""
-    return np.minimum(fleet.hardware.per_node(group_shares(fleet, variant)), host_cap(fleet, variant))
 
 
 def _over_minimum(field: Field) -> Bools:
@@ -113,4 +108,4 @@ def _within_minima(field: Field, over: Bools, now: Ints) -> Ints:
     stopped = np.zeros(len(part), dtype=bool)
     if best.values is not None:
         stopped[level.replicas(best.values, limited)] = True
-    return _taken(parts.without(fleet, stopped), field.variant) - now
+    return node_shares(parts.without(fleet, stopped), field.variant) - now
