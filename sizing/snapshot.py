@@ -152,6 +152,10 @@ def _patched(kept: Snapshot) -> Snapshot | None:
         stay = {n.name: n for n in fleet.hardware.nodes if n.name in set(node_names.values())}
         hardware = Hardware((stay | {n.name: n for n in nodes.values()}).values())
     touched = kinds.get("replica", set())
+    if "node" in kinds:
+        # A GPU may have another index now, or stand on another node, with the replicas that hold it.
+        there = Placement.objects.filter(gpu__node_id__in=kinds["node"])
+        touched = touched | set(there.values_list("replica_id", flat=True))
     replicas = _read_replicas(touched) if touched else {}
     if hardware is not None:
         gone = {replica_names[pk] for pk in touched if pk in replica_names}

@@ -135,3 +135,16 @@ def test_a_kept_answer_is_given_again_until_something_changes() -> None:
     assert first.count.free_room == 0
     builders.node()
     assert snapshot.current().answer(question).count.free_room == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_gpus_that_swap_their_indexes_take_their_holders_along() -> None:
+    node = builders.node(gpus=2)
+    builders.replica("r0", builders.variant(builders.model(), "tp1", gpus=1), node, (0,))
+    snapshot.current()
+    held, other = node.gpus.order_by("index")
+    Gpu.objects.filter(pk=held.pk).update(index=9)
+    Gpu.objects.filter(pk=other.pk).update(index=0)
+    Gpu.objects.filter(pk=held.pk).update(index=1)
+    assert_same(snapshot.current(), read_anew())
+    assert snapshot.current().fleet.replicas["r0"].spec.placement == (("gpu-a1", (1,)),)
