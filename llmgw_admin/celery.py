@@ -9,7 +9,9 @@ from typing import Any
 
 from celery import Celery
 from celery.platforms import SecurityWarning  # type: ignore[attr-defined]
-from celery.signals import worker_ready, worker_shutdown
+from celery.signals import worker_process_init, worker_ready, worker_shutdown
+
+from sizing.supervisor import end_with
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "llmgw_admin.settings")
 
@@ -26,6 +28,13 @@ BEAT_EVERY_S = 15.0
 FORGET_AFTER = timedelta(days=1)
 
 _stopping = threading.Event()
+
+
+@worker_process_init.connect
+def end_with_the_worker(**kwargs: Any) -> None:
+    """A process of the pool does not work on alone when the worker itself is killed."""
+    if ask := end_with(os.getppid()):
+        ask()
 
 
 @worker_ready.connect

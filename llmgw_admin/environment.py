@@ -21,6 +21,7 @@ DATABASE_SCHEMES = ("postgres", "postgresql", "sqlite")
 BROKER_SCHEMES = ("filesystem", "redis", "rediss", "amqp", "amqps")
 CACHE_SCHEMES = ("locmem", "redis", "rediss")
 LOOPBACK_HOSTS = "localhost,127.0.0.1,[::1]"
+GENERATORS = ("builtin", "guidellm")
 # Replicas live on private addresses; any other network has to be named.
 PRIVATE_NETWORKS = "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,127.0.0.0/8,fc00::/7,::1/128"
 
@@ -49,6 +50,22 @@ class Environment:
     web_workers: int  # processes
     web_threads: int  # in each of them
     worker_processes: int
+    refresh_lease_s: int
+    bench: "BenchEnvironment"
+
+
+@dataclass(frozen=True)
+class BenchEnvironment:
+    """How replicas are measured, where a measurement does not say otherwise."""
+
+    generator: str
+    guidellm_bin: str
+    budget_s: int  # for a whole measurement
+    level_s: int  # for one load level
+    most_levels: int
+    resolution: float  # of the load, as a share
+    max_streams: int
+    max_rate: float  # requests a second
 
 
 def read_environment(base_dir: Path) -> Environment:
@@ -74,6 +91,24 @@ def read_environment(base_dir: Path) -> Environment:
         web_workers=_number("WEB_WORKERS", 1, 1, 64),
         web_threads=_number("WEB_THREADS", 8, 1, 256),
         worker_processes=_number("WORKER_PROCESSES", 2, 1, 64),
+        refresh_lease_s=_number("REFRESH_LEASE_S", 60, 2, 3600),
+        bench=_bench(),
+    )
+
+
+def _bench() -> BenchEnvironment:
+    generator = _text("BENCH_GENERATOR") or GENERATORS[0]
+    if generator not in GENERATORS:
+        raise WrongSetting(f"BENCH_GENERATOR={generator!r} is not one of {', '.join(GENERATORS)}")
+    return BenchEnvironment(
+        generator=generator,
+        guidellm_bin=_text("GUIDELLM_BIN") or "guidellm",
+        budget_s=_number("BENCH_BUDGET_S", 1800, 10, 6 * 3600),
+        level_s=_number("BENCH_LEVEL_S", 120, 2, 3600),
+        most_levels=_number("BENCH_MOST_LEVELS", 12, 2, 100),
+        resolution=_decimal("BENCH_RESOLUTION", 0.02, 0.001, 0.5),
+        max_streams=_number("BENCH_MAX_STREAMS", 1024, 1, 100_000),
+        max_rate=_decimal("BENCH_MAX_RATE", 1000, 0.001, 1e6),
     )
 
 
@@ -96,6 +131,16 @@ def _number(name: str, default: int, low: int, high: int) -> int:
         number = low - 1
     if not low <= number <= high:
         raise WrongSetting(f"{name}={_text(name)!r} is not a whole number from {low} to {high}")
+    return number
+
+
+def _decimal(name: str, default: float, low: float, high: float) -> float:
+    try:
+        number = Env().float(name) if _text(name) else default
+    except EnvError:
+        number = low - 1
+    if not low <= number <= high:
+        raise WrongSetting(f"{name}={_text(name)!r} is not a number from {low:g} to {high:g}")
     return number
 
 

@@ -21,6 +21,10 @@ from kombu.utils.json import dumps, loads
 class Channel(virtual.Channel):
     """One folder for all queues; the option ``folder`` names it."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._listed: dict[str, list[str]] = {}  # what was seen, the oldest last: a long queue is read once
+
     @property
     def transport_options(self) -> dict[str, Any]:
         options: dict[str, Any] = self.connection.client.transport_options  # type: ignore[union-attr, assignment]
@@ -33,20 +37,27 @@ class Channel(virtual.Channel):
     def _put(self, queue: str, message: Any, **kwargs: Any) -> None:
         name = f"{time.time_ns()}_{uuid.uuid4().hex}.{queue}.msg"
         draft = self._folder / f"{name}.draft"
+        self._folder.mkdir(mode=0o700, exist_ok=True)  # somebody may have cleared it away
         draft.write_text(dumps(message), encoding="utf-8")
         draft.rename(self._folder / name)
 
     def _get(self, queue: str, timeout: float | None = None) -> Any:
-        for name in sorted(self._waiting(queue)):
+        names = self._listed.setdefault(queue, [])
+        while names or (names := self._list(queue)):
+            name = names.pop()
             claimed = self._folder / f"{name}.claimed"
             try:
                 (self._folder / name).rename(claimed)
-            except FileNotFoundError:  # another reader was faster
+                text = claimed.read_text(encoding="utf-8")
+                claimed.unlink()
+            except FileNotFoundError:  # another reader was faster, or somebody emptied the folder
                 continue
-            message = loads(claimed.read_text(encoding="utf-8"))
-            claimed.unlink()
-            return message
+            return loads(text)
         raise Empty
+
+    def _list(self, queue: str) -> list[str]:
+        self._listed[queue] = sorted(self._waiting(queue), reverse=True)
+        return self._listed[queue]
 
     def _size(self, queue: str) -> int:
         return len(self._waiting(queue))
@@ -60,7 +71,11 @@ class Channel(virtual.Channel):
 
     def _waiting(self, queue: str) -> list[str]:
         """The names of whole messages that nobody has taken; a draft or a claim ends otherwise."""
-        return [name for name in os.listdir(self._folder) if name.partition(".")[2] == f"{queue}.msg"]
+        try:
+            names = os.listdir(self._folder)
+        except FileNotFoundError:
+            return []
+        return [name for name in names if name.partition(".")[2] == f"{queue}.msg"]
 
 
 class Transport(virtual.Transport):

@@ -4,6 +4,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from kombu import Queue
+
 from llmgw_admin.environment import WrongSetting, read_environment
 from llmgw_admin.log_lines import without_traceback_of_refusals
 
@@ -29,6 +31,8 @@ ENDPOINT_KEYS_DIR = ENVIRONMENT.endpoint_keys_dir
 WEB_WORKERS = ENVIRONMENT.web_workers
 WEB_THREADS = ENVIRONMENT.web_threads
 WORKER_PROCESSES = ENVIRONMENT.worker_processes
+REFRESH_LEASE_S = ENVIRONMENT.refresh_lease_s  # a run without a sign of life for so long has lost its worker
+BENCH = ENVIRONMENT.bench
 
 INSTALLED_APPS = [
     "sizing.admin_config.DeskAdminConfig",
@@ -189,11 +193,16 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
+    "ENUM_NAME_OVERRIDES": {
+        "ImportStateEnum": "sizing.models.BenchImport.State",
+        "ImportTriggerEnum": "sizing.models.BenchImport.Trigger",
+        "TriggerEnum": "sizing.models.Refresh.Trigger",
+    },
 }
 
 # Background work: the rows say what is to be done, a message only wakes a worker.
 CELERY_BROKER_URL = ENVIRONMENT.broker_url
-TASK_SOFT_LIMIT_S = 2 * 3600
+TASK_SOFT_LIMIT_S = BENCH.budget_s + 3600
 TASK_HARD_LIMIT_S = TASK_SOFT_LIMIT_S + 120
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -207,6 +216,10 @@ elif CELERY_BROKER_URL.startswith("redis"):
         "unacked_restore_interval": 10,
         "unacked_restore_throttle": 1,
     }
+# Measuring takes long, so it has a queue of its own: a worker for it alone leaves the sweep free to run.
+CELERY_TASK_DEFAULT_QUEUE = "desk"
+CELERY_TASK_QUEUES = (Queue("desk"), Queue("measuring"))
+CELERY_TASK_ROUTES = {"sizing.tasks.run_refresh": {"queue": "measuring"}}
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
@@ -218,13 +231,23 @@ CELERY_WORKER_CONCURRENCY = WORKER_PROCESSES
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = TIME_ZONE
-CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat-schedule")
+CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"  # keeps no file, which a kill could break for good
 # A message that waited longer than this is worth nothing: the next one says the same.
 CELERY_BEAT_SCHEDULE = {
     "sweep refreshes": {
         "task": "sizing.tasks.sweep_refreshes",
+        "schedule": min(60.0, REFRESH_LEASE_S / 2),
+        "options": {"expires": 55},
+    },
+    "request due refreshes": {
+        "task": "sizing.tasks.request_due_refreshes",
         "schedule": 60.0,
         "options": {"expires": 55},
+    },
+    "look at engines": {
+        "task": "sizing.tasks.look_at_engines",
+        "schedule": 600.0,
+        "options": {"expires": 590},
     },
     "mark stale measurements": {
         "task": "sizing.tasks.mark_stale_measurements",

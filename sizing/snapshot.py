@@ -14,6 +14,7 @@ from threading import Lock
 from typing import Any
 
 from django.db import connection
+from django.db.models import Q
 
 from sizing.domain.answer import Answer, answer
 from sizing.domain.catalog import Catalog, Question
@@ -202,7 +203,7 @@ def _read_catalog() -> tuple[list[ModelSpec], Catalog]:
 
 
 def _read_measurements() -> Iterator[MeasurementSpec]:
-    rows = Measurement.objects.filter(slo_met=True, tok_per_sec__gt=0).values_list(
+    rows = Measurement.objects.filter(Q(tok_per_sec__gt=0) | Q(slo_met=False)).values_list(
         "variant__model__name",
         "variant__name",
         "profile__name",
@@ -211,11 +212,14 @@ def _read_measurements() -> Iterator[MeasurementSpec]:
         "source",
         "bound",
         "engine",
-        "stale_reason",
+        "variant__engine_seen",
+        "gpu_type",
+        "variant_shape",
+        "slo_met",
         "id",
     )
-    for model, variant, profile, rate, at, source, bound, engine, stale, pk in rows:
-        yield MeasurementSpec(model, variant, profile, rate, at, source, bound, engine, stale, True, pk)
+    for row in rows:
+        yield MeasurementSpec(*row)
 
 
 def variant_spec(row: Variant) -> VariantSpec:

@@ -38,7 +38,7 @@ class Child:
             cwd=self.folder,
             pass_fds=self.pass_fds,
             start_new_session=True,
-            preexec_fn=_end_with(os.getpid()),
+            preexec_fn=end_with(os.getpid()),
         )
         self.started_at = time.monotonic()
 
@@ -119,15 +119,18 @@ def _exit_words(code: int) -> str:
     return f"exit code {code}" if code >= 0 else f"signal {-code}"
 
 
-def _end_with(parent: int) -> Callable[[], None] | None:
-    """For the new process: ask Linux to end it when *parent* is killed; elsewhere there is no such thing."""
+def end_with(parent: int) -> Callable[[], None] | None:
+    """For a child process to call: ask Linux to kill it when *parent* is; elsewhere there is no such thing.
+
+    A polite signal would not do: a worker that is asked to end first ends the measurement that it is at.
+    """
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None).prctl
     set_death_signal = 1
 
     def ask() -> None:
-        prctl(set_death_signal, signal.SIGTERM)
+        prctl(set_death_signal, signal.SIGKILL)
         if os.getppid() != parent:  # it was killed in between
             os._exit(1)
 

@@ -20,8 +20,8 @@ from django.template.response import TemplateResponse
 from django.utils.text import capfirst
 
 from sizing.inventory.document import Findings
+from sizing.models.locking import inventory_lock
 from sizing.services.editing.holders import holders_of
-from sizing.services.locking import inventory_lock
 from sizing.templatetags.desk import NOTHING, num
 
 NAMES_SHOWN = 5
@@ -151,7 +151,7 @@ class DeskModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         if kept:
             return [], {}, set(), [kept]
         deleted, counts, lacking, protected = super().get_deleted_objects(objs, request)
-        return shortened(deleted), dict(counts), set(lacking), shortened(protected)
+        return shortened(without_parts(deleted)), dict(counts), set(lacking), shortened(protected)
 
     # Actions
 
@@ -253,6 +253,16 @@ def moment(field: str, description: str) -> Any:
         return f"{value:%Y-%m-%d %H:%M}" if value else NOTHING
 
     return staticmethod(time)
+
+
+PARTS = "Bench file part: "
+"""How a line of Django's begins that names a piece of a file."""
+
+
+def without_parts(nested: Sequence[Any]) -> list[Any]:
+    """A nested list of objects without the pieces of files, which say nothing to anybody."""
+    kept = [without_parts(item) if isinstance(item, list) else item for item in nested]
+    return [item for item in kept if item != [] and not str(item).startswith(PARTS)]
 
 
 def shortened(nested: Sequence[Any]) -> list[Any]:

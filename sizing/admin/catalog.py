@@ -15,6 +15,8 @@ from django.utils.safestring import SafeString
 
 from sizing.admin.base import DeskLines, DeskModelAdmin, HoldingAdmin, counted
 from sizing.admin.fields import gpu_types_field, labels_field, tolerations_field
+from sizing.admin.measured import asking
+from sizing.admin.measured.of_model import measured_part
 from sizing.admin.target_page import target_view
 from sizing.domain.specs import SERVING_STATES
 from sizing.inventory.document import Findings
@@ -96,6 +98,7 @@ class ServedModelAdmin(DeskModelAdmin):
     list_select_related = ("default_profile",)
     autocomplete_fields = ("default_profile",)
     inlines = (VariantLines,)
+    actions = ("refresh_now",)
     fieldsets = (
         (None, {"fields": ("name", "workload", "owner", "default_profile")}),
         ("Replicas", {"fields": ("min_replicas", "max_replicas")}),
@@ -110,14 +113,18 @@ class ServedModelAdmin(DeskModelAdmin):
         )
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.target)
+        view = self.admin_site.admin_view
         return [
-            path("<path:object_id>/target/", view, name="sizing_servedmodel_target"),
+            path("<path:object_id>/target/", view(self.target), name="sizing_servedmodel_target"),
+            path("<path:object_id>/refresh/", view(self.refresh), name="sizing_servedmodel_refresh"),
             *super().get_urls(),
         ]
 
     def target(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return target_view(self, request, object_id)
+
+    def refresh(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        return asking.refresh_view(self, request, object_id)
 
     def change_view(
         self,
@@ -128,7 +135,18 @@ class ServedModelAdmin(DeskModelAdmin):
     ) -> HttpResponse:
         variant_admin = self.admin_site.get_model_admin(Variant)
         extra = {"may_add_variant": variant_admin.has_add_permission(request), **(extra_context or {})}
+        model = self.get_object(request, object_id)
+        if isinstance(model, ServedModel) and self.has_view_permission(request, model):
+            extra |= measured_part(request, model)
         return super().change_view(request, object_id, form_url, extra)
+
+    def has_refresh_permission(self, request: HttpRequest) -> bool:
+        return asking.may_ask(request)
+
+    @admin.action(description="Refresh now: measure on the model's own profile", permissions=["refresh"])
+    def refresh_now(self, request: HttpRequest, queryset: QuerySet[ServedModel]) -> HttpResponse | None:
+        models = list(queryset.select_related("default_profile").order_by("name"))
+        return asking.refresh_action(self, request, asking.wishes_of_models(models))
 
     @admin.display(description="ask")
     def ask(self, model: ServedModel) -> SafeString | str:

@@ -18,8 +18,8 @@ from sizing.admin.gpus import GpuTypeFilter, holders_of, with_holders
 from sizing.domain.specs import HOLDING_STATES
 from sizing.inventory.document import Findings
 from sizing.models import Gpu, Node
+from sizing.models.locking import inventory_lock
 from sizing.services.inventory import check_nodes
-from sizing.services.locking import inventory_lock
 from sizing.templatetags.desk import num
 
 EDITABLE_GPUS = 16

@@ -16,8 +16,8 @@ from sizing.inventory.places import FilePlaces
 from sizing.inventory.stored import read_around
 from sizing.inventory.unusual import check_unusual
 from sizing.models import Gpu, Placement, Replica
+from sizing.models.locking import inventory_lock
 from sizing.services.inventory import check_nodes
-from sizing.services.locking import inventory_lock
 from sizing.templatetags.desk import num
 
 PLACEMENTS = Prefetch("placements", queryset=Placement.objects.select_related("gpu__node"))
@@ -176,7 +176,10 @@ class ReplicaAdmin(HoldingAdmin):
             request,
             action="mark_benchable" if benchable else "unmark_benchable",
             title=f"Mark {num(number)} replica{'s' if number > 1 else ''} as {done}?",
-            changes=[f"{r.name} ({r.variant.model.name}, {r.state}) → {done}" for r in changing],
+            changes=[
+                f"{r.name} ({r.variant.model.name}, {r.state}{', no endpoint' * (not r.endpoint)}) → {done}"
+                for r in changing
+            ],
             note=(
                 "A measurement puts a benchable replica under full load; whoever it serves will notice."
                 if benchable

@@ -23,7 +23,7 @@ FAILURES_PER_ADDRESS = 100
 GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("fleet", "Fleet", ("sizing.node", "sizing.gpu", "sizing.replica")),
     ("served", "What is served", ("sizing.servedmodel", "sizing.variant", "sizing.benchprofile")),
-    ("measured", "Measured", ("sizing.measurement", "sizing.refresh")),
+    ("measured", "Measured", ("sizing.measurement", "sizing.refresh", "sizing.benchimport")),
     ("wishes", "Wishes", ("sizing.target",)),
     ("access", "Access", ("auth.user", "auth.group", "sizing.apitoken")),
 )
@@ -60,7 +60,7 @@ class DeskAdminSite(admin.AdminSite):
         super().__init__(name)
         # Here and not by decorators: Django imports this package while it makes its default site, and what
         # registers itself in that moment registers with a site that is then thrown away.
-        from sizing.admin import access, catalog, gpus, measured, nodes, replicas, wishes
+        from sizing.admin import access, catalog, gpus, imports, measured, nodes, replicas, wishes
 
         for model, model_admin in (
             *nodes.ADMINS,
@@ -68,6 +68,7 @@ class DeskAdminSite(admin.AdminSite):
             *replicas.ADMINS,
             *catalog.ADMINS,
             *measured.ADMINS,
+            *imports.ADMINS,
             *wishes.ADMINS,
             *access.ADMINS,
         ):
@@ -82,6 +83,7 @@ class DeskAdminSite(admin.AdminSite):
             others = []
             for model in app["models"]:
                 name = f"{label}.{model['object_name'].lower()}"
+                model["add_label"] = getattr(self._registry[model["model"]], "add_label", "")
                 if name in grouped:
                     found[name] = model
                 else:

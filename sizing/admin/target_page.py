@@ -17,6 +17,7 @@ from django.template.response import TemplateResponse
 from django.urls import get_script_prefix
 
 from sizing.admin import words
+from sizing.admin.measured import asking
 from sizing.models import BenchProfile, Measurement, ServedModel
 from sizing.services.errors import DeskError
 
@@ -78,6 +79,9 @@ def target_view(model_admin: Any, request: HttpRequest, object_id: str) -> HttpR
         context |= answered(request, model, params)
     if error := context.get("error"):
         context |= next_steps(model_admin, request, model, error)
+        if error.code == "not_measured":
+            asked_of = context["params"]
+            context["offer"] = asking.offer(request, model, asked_of.get("variant"), asked_of.get("profile"))
     return TemplateResponse(request, "admin/sizing/servedmodel/target.html", context)
 
 
@@ -129,8 +133,17 @@ def answered(request: HttpRequest, model: ServedModel, params: Mapping[str, list
         "measured_at": _time((answer.get("measurement") or {}).get("measured_at")),
         **victims_part(answer),
         **nodes_part(answer.get("nodes") or [], request.GET),
+        "offer": measuring_offer(request, model, answer),
         **elsewhere(request, model.name, params),
     }
+
+
+def measuring_offer(request: HttpRequest, model: ServedModel, answer: dict[str, Any]) -> asking.Offer | None:
+    """The offer to measure again what the answer rests on, where that is stale or only a floor."""
+    measurement = answer.get("measurement") or {}
+    if not measurement.get("stale") and measurement.get("bound") != Measurement.Bound.FLOOR:
+        return None
+    return asking.offer(request, model, answer["variant"], answer["profile"])
 
 
 def in_the_way(answer: dict[str, Any]) -> list[str]:

@@ -13,7 +13,17 @@ from rest_framework.filters import OrderingFilter
 from rest_framework.request import Request
 
 from sizing.inventory.words import quoted
-from sizing.models import BenchProfile, Measurement, Node, Refresh, Replica, ServedModel, Target, Variant
+from sizing.models import (
+    BenchImport,
+    BenchProfile,
+    Measurement,
+    Node,
+    Refresh,
+    Replica,
+    ServedModel,
+    Target,
+    Variant,
+)
 from sizing.models.fields import NAME_LENGTH
 
 
@@ -144,6 +154,18 @@ class RefreshFilter(django_filters.FilterSet):
 
     class Meta:
         model = Refresh
+        fields: list[str] = []
+
+
+class ImportFilter(django_filters.FilterSet):
+    model = _name("variant__model__name", "Name of the model.")
+    variant = _name("variant__name", "Name of the variant.")
+    profile = _name("profile__name", "Name of the profile.")
+    state = django_filters.ChoiceFilter(choices=BenchImport.State.choices, label="State.")
+    trigger = django_filters.ChoiceFilter(choices=BenchImport.Trigger.choices, label="What brought it.")
+
+    class Meta:
+        model = BenchImport
         fields: list[str] = []
 
 

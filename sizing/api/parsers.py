@@ -1,4 +1,4 @@
-"""Request bodies: JSON with exact decimals, up to a size."""
+"""Request bodies: JSON with exact decimals, and uploads of files, each up to a size."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import IO, Any, NoReturn
 
+from django.core.exceptions import TooManyFilesSent
+from django.core.files.uploadhandler import TemporaryFileUploadHandler
 from rest_framework.exceptions import ParseError
-from rest_framework.parsers import BaseParser
+from rest_framework.parsers import BaseParser, MultiPartParser
 
 from sizing.api.errors import TooLarge
 
 LARGEST_BODY = 10 * 1024 * 1024
+LARGEST_UPLOAD = 201 * 1024 * 1024
+"""Files of 200 MiB, and what stands between them."""
 
 
 class ExactJSONParser(BaseParser):
@@ -40,6 +44,25 @@ class ExactJSONParser(BaseParser):
             raise ParseError("the body is nested too deeply") from None
         except (ValueError, ArithmeticError) as error:
             raise ParseError(f"the body is not JSON: {error}") from None
+
+
+class UploadParser(MultiPartParser):
+    """Files in a form, each straight to the disk, so that no upload is held in memory."""
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        request = (parser_context or {})["request"]._request
+        if int(request.META.get("CONTENT_LENGTH") or 0) > LARGEST_UPLOAD:
+            raise TooLarge(f"the upload is larger than {LARGEST_UPLOAD // 1024 // 1024 - 1} MiB")
+        request.upload_handlers = [TemporaryFileUploadHandler(request)]
+        try:
+            return super().parse(stream, media_type, parser_context)
+        except TooManyFilesSent:
+            raise TooLarge("too many files were given at once") from None
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -41,7 +41,8 @@ class SignedIn(BasePermission):
 class ModelPermissions(BasePermission):
     """The permission on the view's table that goes with the method; OPTIONS needs sign-in only.
 
-    A view tells its table by `queryset`. `permission_for` maps an action to another verb and table.
+    A view tells its table by `permission_table`, else by `queryset`. `permission_for` maps an action to
+    another verb and table.
     """
 
     def has_permission(self, request: Request, view: APIView) -> bool:
@@ -55,5 +56,5 @@ class ModelPermissions(BasePermission):
 
 
 def _table(view: Any) -> type[Model]:
-    table: type[Model] = view.queryset.model
+    table: type[Model] = getattr(view, "permission_table", None) or view.queryset.model
     return table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import re_path
 
 from sizing.api.routers import OPTIONAL_SLASH, SlashRouter
-from sizing.api.views import collections, documents, inventory, refreshes
+from sizing.api.views import collections, documents, imports, inventory, refreshes
 
 router = SlashRouter()
 router.register("models", collections.Models, "model")
@@ -16,8 +16,11 @@ router.register("replicas", collections.Replicas, "replica")
 router.register("measurements", collections.Measurements, "measurement")
 router.register("targets", collections.Targets, "target")
 router.register("refreshes", refreshes.Refreshes, "refresh")
+router.register("imports", imports.Imports, "import")
 
 urlpatterns = [
+    # Before the collections, for "import" is no measurement's id.
+    re_path(rf"^measurements/import{OPTIONAL_SLASH}", imports.ImportFiles.as_view(), name="import-files"),
     *router.urls,
     re_path(rf"^inventory{OPTIONAL_SLASH}", inventory.InventoryDocument.as_view(), name="inventory"),
     re_path(rf"^schema{OPTIONAL_SLASH}", documents.Schema.as_view(), name="schema"),

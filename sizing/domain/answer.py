@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 
 from sizing.domain.blocked import blocked_sentences, say
-from sizing.domain.catalog import Catalog, Question
+from sizing.domain.catalog import Catalog, Question, unmet_words
 from sizing.domain.changes import Change, Trial
 from sizing.domain.fleet import Fleet
 from sizing.domain.preemption import Preemption, node_preemption
 from sizing.domain.reach import Reach, reach
 from sizing.domain.reasons import LADDER, Survey, survey
 from sizing.domain.sizing import Count
-from sizing.domain.specs import SERVING_STATES, STALE_BY_AGE, ReplicaSpec
-from sizing.domain.wording import number
+from sizing.domain.specs import SERVING_STATES, ReplicaSpec
+from sizing.domain.staleness import why_stale
 
-_SECONDS_PER_HOUR = 3600
 _CLOCKS = timedelta(minutes=5)
 _FUTURE = "the measurement of {} is dated in the future, so its age is not known"
 
@@ -142,12 +141,8 @@ class Answer:
     def stale(self, now: datetime) -> str | None:
         """Why the measurement is stale, or None."""
         measured = self.count.measurement
-        if measured.stale_reason not in ("", STALE_BY_AGE):
-            return measured.stale_reason
-        every = self.catalog.profiles[measured.profile].refresh_every_h
-        if every is None or self.age_s(now) < every * _SECONDS_PER_HOUR:
-            return None
-        return f"older than {number(every)} h"
+        profile = self.catalog.profiles[measured.profile]
+        return why_stale(measured, self.count.variant, profile, self.fleet, now)
 
     def age_s(self, now: datetime) -> int:
         """Age of the measurement in whole seconds."""
@@ -191,6 +186,7 @@ class Answer:
             "reasons": list(self.reasons),
             "warnings": [
                 *_measurement_warnings(counted.variant.name, measured.bound, stale),
+                *self._unmet_warning(),
                 *([_FUTURE.format(counted.variant.name)] if measured.measured_at > now + _CLOCKS else []),
                 *counted.warnings,
             ],
@@ -198,6 +194,11 @@ class Answer:
         if explain_nodes:
             result["nodes"] = self.nodes
         return result
+
+    def _unmet_warning(self) -> list[str]:
+        measured = self.count.measurement
+        unmet = self.catalog.unmet.get((measured.model, measured.variant, measured.profile))
+        return [f"{unmet_words(unmet)}; the figure is older"] if unmet else []
 
     def _preemption_form(self) -> dict[str, Any] | None:
         if self.preemption is None:

@@ -34,11 +34,15 @@ class Question:
 
 @dataclass(frozen=True)
 class Catalog:
-    """Models and profiles by name, and the newest valid measurement by model, variant and profile."""
+    """Models and profiles by name, and measurements by model, variant and profile.
+
+    measured: the newest valid one. unmet: one that is newer than that, and found that the SLO is not met.
+    """
 
     models: Mapping[str, ModelSpec]
     profiles: Mapping[str, ProfileSpec]
     measured: Mapping[tuple[str, str, str], MeasurementSpec]
+    unmet: Mapping[tuple[str, str, str], MeasurementSpec]
 
     @classmethod
     def of(
@@ -49,12 +53,14 @@ class Catalog:
     ) -> Catalog:
         """A catalog in which the newest valid measurement counts, of equal times the one stored later."""
         newest: dict[tuple[str, str, str], MeasurementSpec] = {}
+        unmet: dict[tuple[str, str, str], MeasurementSpec] = {}
         for m in measurements:
-            key = (m.model, m.variant, m.profile)
-            old = newest.get(key)
-            if m.valid and (old is None or (m.measured_at, m.order) > (old.measured_at, old.order)):
-                newest[key] = m
-        return cls({m.name: m for m in models}, {p.name: p for p in profiles}, newest)
+            if m.valid:
+                _keep_newer(newest, m)
+            elif not m.slo_met:
+                _keep_newer(unmet, m)
+        unmet = {key: m for key, m in unmet.items() if key not in newest or m.newer_than(newest[key])}
+        return cls({m.name: m for m in models}, {p.name: p for p in profiles}, newest, unmet)
 
     def resolve(self, question: Question) -> tuple[ModelSpec, VariantSpec, MeasurementSpec]:
         """The model, variant and measurement that answer a question; QuestionError tells what there is."""
@@ -76,7 +82,11 @@ class Catalog:
             measurement = self.measured.get((model.name, variant.name, profile))
             if measurement is not None:
                 return model, variant, measurement
-        raise _not_measured(model.name)
+        raise _not_measured(model.name, self._unmet_of(model, profile))
+
+    def _unmet_of(self, model: ModelSpec, profile: str | None) -> MeasurementSpec | None:
+        found = [m for m in self.unmet.values() if m.model == model.name and profile in (None, m.profile)]
+        return max(found, key=lambda m: (m.measured_at, m.order), default=None)
 
     def _profile(self, model: ModelSpec, question: Question) -> str:
         if question.profile is not None:
@@ -97,7 +107,7 @@ class Catalog:
             }
         )
         if not measured:
-            raise _not_measured(model.name)
+            raise _not_measured(model.name, self._unmet_of(model, None))
         if len(measured) > 1:
             raise QuestionError(
                 "profile_required",
@@ -106,9 +116,22 @@ class Catalog:
         return measured[0]
 
 
-def _not_measured(model: str) -> QuestionError:
-    return QuestionError(
-        "not_measured", f"{model} has not been measured; run `manage.py bench {model} --save` first"
+def _keep_newer(kept: dict[tuple[str, str, str], MeasurementSpec], measured: MeasurementSpec) -> None:
+    key = (measured.model, measured.variant, measured.profile)
+    if key not in kept or measured.newer_than(kept[key]):
+        kept[key] = measured
+
+
+def _not_measured(model: str, unmet: MeasurementSpec | None) -> QuestionError:
+    message = f"{model} has not been measured; run `manage.py bench {model} --save` first"
+    return QuestionError("not_measured", f"{message} ({unmet_words(unmet)})" if unmet else message)
+
+
+def unmet_words(unmet: MeasurementSpec) -> str:
+    """That a measurement found the SLO out of reach, in words."""
+    return (
+        f"{unmet.variant} was measured on {unmet.measured_at:%Y-%m-%d},"
+        f" and did not meet the SLO of {unmet.profile} at the lowest load tried"
     )
 
 

@@ -23,9 +23,6 @@ CLOSING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 WHOLE_GPU_OUTSIDE_LIMIT_MIB = 1024
 """A whole-GPU claim needs a GPU with at most this much used outside."""
 
-STALE_BY_AGE = "age"
-"""The mark of a measurement that is older than its profile allows."""
-
 
 @dataclass(frozen=True, slots=True)
 class Taint:
@@ -138,7 +135,9 @@ class ReplicaSpec:
 class MeasurementSpec:
     """What one replica of a variant served at a profile's SLO.
 
-    `order` tells measurements of equal time apart: the one stored later is greater.
+    `order` tells measurements of equal time apart: the one stored later is greater. `gpu_type` and
+    `variant_shape` (`staleness.shape_of`) are what the desk measured itself, `engine_seen` is what the
+    variant's replicas last said to run; each empty where it is not known.
     """
 
     model: str
@@ -149,9 +148,15 @@ class MeasurementSpec:
     source: str = "manual"
     bound: str | None = None
     engine: str = ""
-    stale_reason: str = ""
+    engine_seen: str = ""
+    gpu_type: str = ""
+    variant_shape: str = ""
     slo_met: bool = True
     order: int = 0
+
+    def newer_than(self, other: MeasurementSpec) -> bool:
+        """Whether it counts before another: taken later, or stored later where both were taken at once."""
+        return (self.measured_at, self.order) > (other.measured_at, other.order)
 
     @property
     def valid(self) -> bool:

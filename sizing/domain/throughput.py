@@ -136,7 +136,8 @@ def _bracket(best: LoadGroup, above: Sequence[LoadGroup]) -> str:
         Verdict.INVALID: "was invalid",
         Verdict.PASS: "passed",
     }[following.verdict]
-    said = f"{figure}; the next level tried, {following.tok_per_sec:,.0f}, {outcome}"
+    rate = f", {following.tok_per_sec:,.0f}," if following.tok_per_sec else ""
+    said = f"{figure}; the next level tried{rate} {outcome}"
     failed = any(group.verdict is Verdict.FAIL for group in above)
     return said if failed else f"at least {said}"
 

@@ -1,34 +1,39 @@
-"""Marking measurements that are older than their profile allows."""
+"""Marking measurements that are stale, for lists and filters."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from django.db.models import QuerySet
 from django.utils import timezone
 
-from sizing.domain.specs import STALE_BY_AGE
-from sizing.models import BenchProfile, Measurement
+from sizing import snapshot
+from sizing.domain.staleness import too_old, why_stale
+from sizing.models import Measurement
 
 
 def mark_stale(now: datetime | None = None) -> int:
-    """Mark what has grown too old and unmark what no longer is; the number of rows that changed.
+    """Mark what is stale and unmark what no longer is; the number of rows that changed.
 
-    Answers compute the age themselves; the mark is for lists and filters, and costs no write where
-    nothing changed, since every write moves the inventory's revision.
+    Answers find the reason themselves at each question; the mark is for lists and filters, and costs no
+    write where nothing changed, since every write moves the inventory's revision.
     """
     now = now or timezone.now()
-    changed = 0
-    for profile in BenchProfile.objects.all():
-        of_profile = Measurement.objects.filter(profile=profile)
-        if profile.refresh_every_h is None:
-            changed += _set(of_profile.filter(stale_reason=STALE_BY_AGE), "")
+    kept = snapshot.current()
+    counting = {m.order: m for m in kept.catalog.measured.values()}
+    changed: dict[str, list[int]] = {}
+    columns = ("pk", "profile__name", "measured_at", "stale_reason")
+    for pk, profile_name, measured_at, mark in Measurement.objects.values_list(*columns):
+        profile = kept.catalog.profiles.get(profile_name)
+        if profile is None:  # made since the snapshot was read
             continue
-        oldest = now - timedelta(hours=float(profile.refresh_every_h))
-        changed += _set(of_profile.filter(stale_reason="", measured_at__lte=oldest), STALE_BY_AGE)
-        changed += _set(of_profile.filter(stale_reason=STALE_BY_AGE, measured_at__gt=oldest), "")
-    return changed
-
-
-def _set(rows: QuerySet[Measurement], reason: str) -> int:
-    return rows.update(stale_reason=reason) if rows.exists() else 0
+        if pk in counting:
+            spec = counting[pk]
+            variant = kept.catalog.models[spec.model].variant(spec.variant)
+            reason = why_stale(spec, variant, profile, kept.fleet, now)
+        else:
+            reason = too_old(measured_at, profile, now)
+        if (reason or "") != mark:
+            changed.setdefault((reason or "")[:255], []).append(pk)
+    return sum(
+        Measurement.objects.filter(pk__in=pks).update(stale_reason=reason) for reason, pks in changed.items()
+    )

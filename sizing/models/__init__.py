@@ -2,20 +2,28 @@
 
 from sizing.models.catalog import BenchProfile, ServedModel, Variant
 from sizing.models.fleet import Gpu, Node, Placement, Replica
+from sizing.models.imports import BenchFile, BenchFilePart, BenchImport
+from sizing.models.level import BenchLevel
 from sizing.models.measurement import Measurement, Target
-from sizing.models.refresh import Refresh, WorkerBeat
+from sizing.models.refresh import MeasuredNode, Refresh, RefreshPlan, WorkerBeat
 from sizing.models.revision import InventoryChange
 from sizing.models.token import ApiToken
 
 __all__ = [
     "ApiToken",
+    "BenchFile",
+    "BenchFilePart",
+    "BenchImport",
+    "BenchLevel",
     "BenchProfile",
     "Gpu",
     "InventoryChange",
+    "MeasuredNode",
     "Measurement",
     "Node",
     "Placement",
     "Refresh",
+    "RefreshPlan",
     "Replica",
     "ServedModel",
     "Target",

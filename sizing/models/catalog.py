@@ -8,6 +8,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
+from sizing.domain.levels import Slo
 from sizing.models.fields import count, decimal, name_field, validate_model_name, validate_text
 
 PRIORITY_LIMIT = 2**31 - 1
@@ -93,6 +94,13 @@ class Variant(models.Model):
         validators=[validate_text],
         help_text="With several nodes: all nodes of a replica share this label's value.",
     )
+    engine_seen = models.CharField(
+        max_length=255,
+        blank=True,
+        default="",
+        editable=False,
+        help_text="The engine and version that its replicas last said to run.",
+    )
 
     class Meta:
         ordering = ["model__name", "position", "id"]
@@ -177,3 +185,10 @@ class BenchProfile(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def slo(self) -> Slo:
+        """Its limits as a domain value."""
+        limits = (self.ttft_ms, self.itl_ms, self.e2e_ms)
+        ttft, itl, e2e = (None if limit is None else float(limit) for limit in limits)
+        return Slo(ttft, itl, e2e, float(self.percentile))

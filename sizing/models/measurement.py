@@ -9,8 +9,10 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Coalesce
 
+from sizing.domain.levels import Slo
 from sizing.models.catalog import BenchProfile, ServedModel, Variant
 from sizing.models.fields import MILLIONTH, ExactDecimalField, decimal, validate_text
+from sizing.models.refresh import Refresh
 
 
 class Measurement(models.Model):
@@ -36,6 +38,39 @@ class Measurement(models.Model):
         default=True, help_text="Entered by hand, or from a level that met the SLO; else it never counts."
     )
     stale_reason = models.CharField(max_length=255, blank=True, default="", editable=False)
+    bracket = models.CharField(
+        max_length=255,
+        blank=True,
+        default="",
+        editable=False,
+        help_text="The figure and the next level tried, in words.",
+    )
+    generator = models.CharField(
+        max_length=255,
+        blank=True,
+        default="",
+        editable=False,
+        help_text="What made the load, and its version.",
+    )
+    workload = models.JSONField(
+        default=dict, blank=True, editable=False, help_text="Shape, arrival and seed of the requests."
+    )
+    replica_name = models.CharField(max_length=255, blank=True, default="", editable=False)
+    gpu_type = models.CharField(
+        max_length=255, blank=True, default="", editable=False, help_text="What the measured replica ran on."
+    )
+    variant_shape = models.CharField(
+        max_length=255, blank=True, default="", editable=False, help_text="The variant as it was measured."
+    )
+    refresh = models.OneToOneField(
+        Refresh,
+        null=True,
+        blank=True,
+        editable=False,
+        on_delete=models.SET_NULL,
+        related_name="measurement",
+        help_text="The run that took it.",
+    )
 
     class Meta:
         ordering = ["-measured_at", "-id"]
@@ -50,6 +85,11 @@ class Measurement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.tok_per_sec.normalize():f} tok/s, {self.measured_at:%Y-%m-%d}"
+
+    @property
+    def slo(self) -> Slo:
+        """The SLO that its levels were judged by: the profile's may have changed since."""
+        return Slo(**self.workload["slo"]) if "slo" in self.workload else self.profile.slo
 
 
 class Target(models.Model):

@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from sizing.models.catalog import BenchProfile, Variant
-from sizing.models.fleet import Replica
+from sizing.models.fleet import Node, Replica
 
 
 class Refresh(models.Model):
@@ -41,6 +41,13 @@ class Refresh(models.Model):
     attempts = models.PositiveIntegerField(default=0)
     progress = models.PositiveIntegerField(default=0, help_text="Percent.")
     message = models.CharField(max_length=255, blank=True, default="")
+    live = models.JSONField(
+        default=dict, blank=True, help_text="The level that is being measured: load, requests, tok/s so far."
+    )
+    save_result = models.BooleanField(default=True, help_text="Off: measured to look at, not stored.")
+    options = models.JSONField(
+        default=dict, blank=True, help_text="What was asked otherwise than the desk's settings."
+    )
     cancel_requested = models.BooleanField(default=False)
     queued_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
@@ -65,7 +72,34 @@ class Refresh(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"refresh {self.pk} ({self.state})"
+        return f"refresh {self.pk}"
+
+
+class MeasuredNode(models.Model):
+    """A node on which a refresh measures now: one at a time, so that none disturbs another."""
+
+    node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="measured_by")
+    refresh = models.ForeignKey(Refresh, on_delete=models.CASCADE, related_name="measured_nodes")
+
+    def __str__(self) -> str:
+        return f"{self.node} is measured by {self.refresh}"
+
+
+class RefreshPlan(models.Model):
+    """When a variant is measured next on a profile, by the profile's schedule."""
+
+    variant = models.ForeignKey(Variant, on_delete=models.CASCADE, related_name="plans")
+    profile = models.ForeignKey(BenchProfile, on_delete=models.CASCADE, related_name="plans")
+    next_refresh_at = models.DateTimeField(null=True, blank=True, help_text="Empty: not by schedule.")
+    failures = models.PositiveIntegerField(default=0, help_text="In a row; each makes the wait longer.")
+
+    class Meta:
+        ordering = ["next_refresh_at", "id"]
+        constraints = [models.UniqueConstraint(fields=["variant", "profile"], name="plan_once")]
+        indexes = [models.Index(fields=["next_refresh_at"], name="plan_due")]
+
+    def __str__(self) -> str:
+        return f"plan {self.pk}"
 
 
 class WorkerBeat(models.Model):

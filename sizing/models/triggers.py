@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.state import StateApps
+
 LOG = "sizing_inventorychange"
 
 # Held by a PostgreSQL writer from its first change to its commit: ids of the log then grow in the
-# order of commits. `sizing.services.locking` takes the same lock before it reads what it will write.
+# order of commits. `sizing.models.locking` takes the same lock before it reads what it will write.
 ADVISORY_LOCK = 728301
 
 
@@ -37,6 +40,22 @@ WATCHED = (
     Watched("sizing_measurement", "catalog", "0"),
     Watched("sizing_target", "catalog", "0"),
 )
+
+
+def create(apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
+    """For `RunPython`: make the triggers."""
+    for statement in postgresql_create() if _on_postgresql(editor) else sqlite_create():
+        editor.execute(statement, params=None)
+
+
+def drop(apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
+    """For `RunPython`: undo `create`. SQLite makes a table anew to change it, and its triggers are lost."""
+    for statement in postgresql_drop() if _on_postgresql(editor) else sqlite_drop():
+        editor.execute(statement, params=None)
+
+
+def _on_postgresql(editor: BaseDatabaseSchemaEditor) -> bool:
+    return editor.connection.vendor == "postgresql"
 
 
 def _row(watched: Watched, prefix: str) -> str:

@@ -23,9 +23,9 @@ from sizing.inventory.writing import form, plain, to_json
 from sizing.inventory.yaml_reading import UnreadableError
 from sizing.inventory.yaml_writing import to_yaml
 from sizing.models import Placement, Replica
+from sizing.models.locking import inventory_lock
 from sizing.models.reads import consistent_reads
 from sizing.services.errors import DeskError
-from sizing.services.locking import inventory_lock
 
 KINDS = ("nodes", "gpus", "profiles", "models", "variants", "measurements", "replicas", "targets")
 """Kinds of objects, in the order of a report."""

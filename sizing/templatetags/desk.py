@@ -37,6 +37,15 @@ def num(value: Any, unit: str = "") -> str:
 
 
 @register.filter
+def rate(value: Any) -> str:
+    """Tokens/s as one reads them off: `1,180.5`; small ones with more places, none rounded to 0."""
+    if value is None or value == "":
+        return NOTHING
+    places = 1 if value >= 100 else 2 if value >= 1 else 6
+    return num(f"{value:.{places}f}")
+
+
+@register.filter
 def age(seconds: Any) -> str:
     """Seconds as the largest sensible unit: `45 s`, `12 min`, `6 h`, `3 d`."""
     if seconds is None or seconds == "":
@@ -46,6 +55,15 @@ def age(seconds: Any) -> str:
         if whole >= size:
             return num(whole // (size // 2), unit)
     return num(whole, "s")
+
+
+@register.filter
+def size(count: int) -> str:
+    """Bytes in the largest sensible unit: `812 B`, `14.2 KiB`, `3.1 MiB`."""
+    for unit, of in (("MiB", 1024 * 1024), ("KiB", 1024)):
+        if count >= of:
+            return num(f"{count / of:.1f}", unit)
+    return num(count, "B")
 
 
 @register.filter

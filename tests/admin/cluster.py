@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from django.contrib.auth.models import Group, Permission, User
 
-from sizing.models import ApiToken, Refresh, Target
+from sizing.models import ApiToken, BenchFile, BenchImport, Refresh, Target
 from tests import builders
 
 
@@ -33,6 +33,17 @@ def make_everything(number: int = 1, hostile: str = "", first: int = 0) -> None:
             trigger=Refresh.Trigger.ADMIN,
             requested_by=user,
             error=f"broke{hostile}",
+        )
+        given = BenchImport.objects.create(
+            variant=variant,
+            profile=profile,
+            trigger=BenchImport.Trigger.ADMIN,
+            requested_by=user,
+            state=BenchImport.State.FAILED,
+            error=f"broke{hostile}",
+        )
+        BenchFile.objects.create(
+            bench_import=given, position=1, name=f"point{hostile}.json", size=0, sha256=""
         )
         ApiToken.objects.create(user=user, label=f"ci{i}{hostile}")
         Group.objects.create(name=f"group{i}{hostile}")

@@ -13,6 +13,7 @@ from django.contrib.auth.models import Permission, User
 from rest_framework.test import APIClient
 
 from sizing.models import (
+    BenchImport,
     BenchProfile,
     Gpu,
     Measurement,
@@ -101,4 +102,18 @@ def fleet(db: None) -> dict[str, Any]:
         "measurements": measurement,
         "targets": target,
         "refreshes": refresh,
+        "imports": BenchImport.objects.create(variant=tp2, profile=profile, trigger="api", state="failed"),
     }
+
+
+@pytest.fixture
+def ready(fleet: dict[str, Any]) -> dict[str, Any]:
+    """The fleet, its replica to be measured, and its refresh over."""
+    Refresh.objects.update(state="done")
+    Replica.objects.update(benchable=True, endpoint="http://10.0.0.7:8000/v1")
+    return fleet
+
+
+def only_new(fleet: dict[str, Any]) -> Refresh:
+    """The one refresh that was made since."""
+    return Refresh.objects.exclude(pk=fleet["refreshes"].pk).get()

@@ -83,6 +83,15 @@ MEASUREMENT = {
     "warnings": ["few requests"],
     "slo_met": True,
 }
+ENTERED_BY_HAND: dict[str, Any] = {
+    "bracket": "",
+    "generator": "",
+    "workload": {},
+    "replica": "",
+    "gpu_type": "",
+    "refresh": None,
+    "levels": [],
+}
 TARGET = {
     "model": LLAMA,
     "profile": None,
@@ -96,6 +105,6 @@ ONE_OF_EACH: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("profiles", PROFILE, {}),
     ("variants", VARIANT | {"model": LLAMA, "position": 7}, {}),
     ("replicas", REPLICA, {}),
-    ("measurements", MEASUREMENT, {"stale_reason": ""}),
+    ("measurements", MEASUREMENT, {"stale_reason": "", **ENTERED_BY_HAND}),
     ("targets", TARGET, {}),
 ]

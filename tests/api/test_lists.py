@@ -10,7 +10,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
+from sizing.domain.levels import Level
 from sizing.models import (
+    BenchFile,
+    BenchImport,
+    BenchLevel,
     BenchProfile,
     Gpu,
     Measurement,
@@ -24,7 +28,17 @@ from sizing.models import (
 )
 from tests.api.conftest import LLAMA, Caller
 
-COLLECTIONS = ["models", "profiles", "variants", "nodes", "replicas", "measurements", "targets", "refreshes"]
+COLLECTIONS = [
+    "models",
+    "profiles",
+    "variants",
+    "nodes",
+    "replicas",
+    "measurements",
+    "targets",
+    "refreshes",
+    "imports",
+]
 
 
 def add_rows(count: int) -> None:
@@ -38,9 +52,29 @@ def add_rows(count: int) -> None:
         replica = Replica.objects.create(name=f"r{i}", variant=variant)
         Placement.objects.create(replica=replica, gpu=gpu)
         at = datetime(2026, 11, 1, tzinfo=UTC)
-        Measurement.objects.create(variant=variant, profile=profile, tok_per_sec=1, measured_at=at)
         Target.objects.create(model=model, profile=profile, variant=variant, tokens_per_sec=1)
-        Refresh.objects.create(variant=variant, profile=profile, replica=replica, trigger="api")
+        # One that is done, one that failed, and one that waits.
+        refreshes = [
+            Refresh.objects.create(
+                variant=variant, profile=profile, replica=replica, trigger=trigger, state=state
+            )
+            for state, trigger in (("done", "schedule"), ("failed", "command"), ("queued", "api"))
+        ]
+        measurement = Measurement.objects.create(
+            variant=variant, profile=profile, tok_per_sec=1, measured_at=at, refresh=refreshes[0]
+        )
+        # One that is stored, and one that is not; each with a file.
+        for owner, state in ((measurement, "stored"), (None, "done")):
+            brought = BenchImport.objects.create(
+                variant=variant, profile=profile, trigger="api", state=state, measurement=owner
+            )
+            held = {"measurement": owner} if owner else {"bench_import": brought}
+            BenchFile.objects.create(position=1, name=f"f{i}.json", size=1, sha256=f"{i}", **held)
+        BenchLevel.objects.bulk_create(
+            BenchLevel(position=position, verdict="pass", why="", observed=Level().as_dict(), **owner)
+            for position in (1, 2)
+            for owner in ({"measurement": measurement}, {"refresh": refreshes[1]})
+        )
 
 
 def queries(client: APIClient, path: str) -> int:
@@ -55,7 +89,8 @@ def test_more_rows_take_no_more_queries(admin: APIClient, collection: str) -> No
     add_rows(3)
     few = queries(admin, f"/api/v1/{collection}")
     add_rows(27)
-    assert admin.get(f"/api/v1/{collection}").json()["count"] == 30
+    rows = {"refreshes": 90, "imports": 60}.get(collection, 30)
+    assert admin.get(f"/api/v1/{collection}").json()["count"] == rows
     assert queries(admin, f"/api/v1/{collection}") == few <= 5
 
 
@@ -122,8 +157,16 @@ def test_lists_can_be_filtered_searched_and_ordered(admin: APIClient, query: str
         ("targets?model=m1", 1),
         ("targets?variant=v9", 0),
         ("refreshes?state=queued&trigger=api", 3),
-        ("refreshes?state=failed", 0),
-        ("refreshes?profile=p1", 1),
+        ("refreshes?model=m1&state=failed", 1),
+        ("refreshes?model=m1&state=cancelled", 0),
+        ("refreshes?model=m1", 3),
+        ("refreshes?model=m9", 0),
+        ("refreshes?variant=v2", 3),
+        ("refreshes?variant=v2&model=m1", 0),
+        ("refreshes?profile=p1", 3),
+        ("refreshes?trigger=schedule&profile=p1", 1),
+        ("refreshes?trigger=admin", 0),
+        ("refreshes?search=m2", 3),
     ],
 )
 def test_lists_without_names_can_be_filtered_too(admin: APIClient, query: str, count: int) -> None:

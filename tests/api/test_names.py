@@ -26,6 +26,8 @@ def test_a_model_is_found_by_its_name(admin: APIClient, name: str, safe: str, sl
     assert admin.options(path).status_code == 200
     target = admin.get(f"/api/v1/models/{quote(name, safe=safe)}/target{slash}", {"tokens_per_sec": "1"})
     assert (target.status_code, target.json()["code"]) == (400, "not_measured")
+    refresh = admin.post(f"/api/v1/models/{quote(name, safe=safe)}/refresh{slash}", {"profile": "no"})
+    assert (refresh.status_code, refresh.json()["code"]) == (400, "unknown_profile")
     assert admin.delete(path).status_code == 204
     assert ServedModel.objects.count() == 0
 
@@ -65,11 +67,15 @@ def test_profiles_may_have_slashes(admin: APIClient) -> None:
         "variants/0",
         "variants/१",
         "measurements/1e3",
+        "models/no/refresh",
+        "models/refresh/refresh",
         "refreshes/7/cancel",
+        "refreshes/7/retry",
+        "refreshes/x/retry",
     ],
 )
 def test_what_there_is_not_is_a_404(admin: APIClient, fleet: dict[str, Any], path: str) -> None:
-    method = admin.post if path.endswith("cancel") else admin.get
+    method = admin.post if path.endswith(("cancel", "retry", "refresh")) else admin.get
     answer = method(f"/api/v1/{path}")
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
@@ -77,6 +83,7 @@ def test_what_there_is_not_is_a_404(admin: APIClient, fleet: dict[str, Any], pat
 def test_an_unknown_model_is_named(admin: APIClient) -> None:
     answer = admin.get("/api/v1/models/meta/no/target")
     assert answer.json() == {"error": 'no model "meta/no"', "code": "not_found"}
+    assert admin.post("/api/v1/models/meta/no/refresh").json() == answer.json()
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ TABLES = {
     "measurements": "measurement",
     "targets": "target",
     "refreshes": "refresh",
+    "imports": "measurement",
 }
 INVENTORY = ("node", "gpu", "benchprofile", "servedmodel", "variant", "measurement", "replica", "target")
 ALL = [
@@ -32,7 +33,12 @@ ADDRESSES = [
     *TABLES,
     *(f"{collection}/" + "{key}" for collection in TABLES),
     "models/{key}/target",
+    "models/{key}/refresh",
     "refreshes/{key}/cancel",
+    "refreshes/{key}/retry",
+    "measurements/import",
+    "measurements/{key}/report",
+    "imports/{key}/store",
     "inventory",
     "schema",
     "docs",
@@ -48,20 +54,25 @@ def address(pattern: str, fleet: dict[str, Any]) -> str:
     return "/api/v1/" + pattern.replace("{key}", str(row.name if named else row.pk) if row else "")
 
 
+def written() -> Any:
+    """What tells whether anything was written."""
+    return InventoryChange.objects.count(), list(Refresh.objects.values())
+
+
 def ask(client: APIClient, method: str, path: str) -> Any:
     return getattr(client, method)(path, data=None if method in ("get", "head") else {})
 
 
 @pytest.mark.parametrize("pattern", ADDRESSES)
 def test_who_is_not_signed_in_is_told_so_first(fleet: dict[str, Any], pattern: str) -> None:
-    before = InventoryChange.objects.count()
+    before = written()
     for method in METHODS:
         answer = ask(APIClient(), method, address(pattern, fleet))
         assert answer.status_code == 401, method
         assert answer.headers["WWW-Authenticate"] == "Bearer"
         if method != "head":
             assert answer.json()["code"] == "unauthenticated"
-    assert InventoryChange.objects.count() == before
+    assert written() == before
 
 
 @pytest.mark.parametrize("pattern", [a for a in ADDRESSES if a not in ("schema", "docs", "nowhere")])
@@ -69,20 +80,20 @@ def test_without_permission_nothing_is_shown_or_changed(
     fleet: dict[str, Any], caller: Caller, pattern: str
 ) -> None:
     client = caller()
-    before = InventoryChange.objects.count()
+    before = written()
     for method in METHODS:
         answer = ask(client, method, address(pattern, fleet))
         assert answer.status_code == (200 if method == "options" else 403), method
         if answer.status_code == 403 and method != "head":
             assert answer.json()["code"] == "forbidden"
             assert "the permission sizing." in answer.json()["error"]
-    assert InventoryChange.objects.count() == before
+    assert written() == before
 
 
 @pytest.mark.parametrize("collection", TABLES)
 def test_who_may_view_may_do_nothing_else(fleet: dict[str, Any], caller: Caller, collection: str) -> None:
     client = caller(f"view_{TABLES[collection]}")
-    before = InventoryChange.objects.count()
+    before = written()
     for pattern in (collection, collection + "/{key}"):
         for method in METHODS:
             answer = ask(client, method, address(pattern, fleet))
@@ -90,7 +101,7 @@ def test_who_may_view_may_do_nothing_else(fleet: dict[str, Any], caller: Caller,
             assert answer.status_code == (200 if allowed else 403), (pattern, method)
             if not allowed:
                 assert f"sizing.{VERBS[method]}_{TABLES[collection]} is missing" in answer.json()["error"]
-    assert InventoryChange.objects.count() == before
+    assert written() == before
 
 
 @pytest.mark.parametrize("pattern", ADDRESSES)
@@ -116,6 +127,24 @@ def test_a_cancel_needs_leave_to_change(fleet: dict[str, Any], caller: Caller) -
     assert caller("add_refresh").post(f"/api/v1/refreshes/{refresh}/cancel").status_code == 403
     assert Refresh.objects.get().state == "queued"
     assert caller("change_refresh").post(f"/api/v1/refreshes/{refresh}/cancel").json()["state"] == "cancelled"
+
+
+def test_to_measure_needs_leave_to_add_a_refresh(fleet: dict[str, Any], caller: Caller) -> None:
+    fleet["replicas"].delete()
+    Refresh.objects.update(state="done")
+    others = [permission for permission in ALL if permission != "add_refresh"]
+    for path in (f"models/{LLAMA}/refresh", f"refreshes/{fleet['refreshes'].pk}/retry"):
+        refused = caller(*others).post(f"/api/v1/{path}")
+        assert (refused.status_code, refused.json()) == (
+            403,
+            {
+                "error": "you may not add refreshes: the permission sizing.add_refresh is missing",
+                "code": "forbidden",
+            },
+        )
+        allowed = caller("add_refresh").post(f"/api/v1/{path}")
+        assert (allowed.status_code, allowed.json()["code"]) == (400, "not_benchable")
+    assert Refresh.objects.count() == 1
 
 
 def test_an_inventory_needs_leave_for_every_table(fleet: dict[str, Any], caller: Caller) -> None:

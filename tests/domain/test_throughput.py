@@ -196,3 +196,8 @@ def test_seconds_taken_for_milliseconds_are_told():
         "an answer of 32 tokens in 1.2 ms: are these seconds?",
     )
     assert cross_checks(replace(level, output_tokens=4, tok_per_sec=32), SLO) == ()
+
+
+def test_a_next_level_without_a_figure_is_named_without_one():
+    broken = Judged(Level(arrival=POISSON, load=8, completed=0), INVALID, "no request completed")
+    assert at_slo([said(1, PASS), broken]).bracket == "at least 100 tok/s; the next level tried was invalid"

@@ -14,7 +14,12 @@ from sizing.models import WorkerBeat
 def test_everything_on_the_schedule_is_a_task_that_exists():
     celery.app.loader.import_default_modules()
     scheduled = {entry["task"] for entry in celery.app.conf.beat_schedule.values()}
-    assert scheduled == {"sizing.tasks.sweep_refreshes", "sizing.tasks.mark_stale_measurements"}
+    assert scheduled == {
+        "sizing.tasks.sweep_refreshes",
+        "sizing.tasks.request_due_refreshes",
+        "sizing.tasks.look_at_engines",
+        "sizing.tasks.mark_stale_measurements",
+    }
     assert scheduled <= set(celery.app.tasks)
 
 

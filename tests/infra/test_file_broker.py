@@ -11,7 +11,7 @@ import pytest
 from kombu import Connection
 from kombu.simple import SimpleQueue
 
-WRITERS, READERS, MESSAGES = 2, 2, 2000
+WRITERS, READERS, MESSAGES = 3, 3, 12_000
 TRANSPORT = "llmgw_admin.file_broker:Transport"
 
 
@@ -44,7 +44,7 @@ def read(folder: Path, out: Path, done: Event) -> None:
             message.ack()
 
 
-def test_two_writers_and_two_readers_deliver_every_message_once(tmp_path):
+def test_three_writers_and_three_readers_deliver_every_message_once(tmp_path):
     folder = tmp_path / "queue"
     folder.mkdir()
     spawn = multiprocessing.get_context("spawn")
@@ -55,10 +55,10 @@ def test_two_writers_and_two_readers_deliver_every_message_once(tmp_path):
     for process in readers + writers:
         process.start()
     for process in writers:
-        process.join(60)
+        process.join(120)
     done.set()
     for process in readers:
-        process.join(60)
+        process.join(120)
     assert [process.exitcode for process in writers + readers] == [0] * (WRITERS + READERS)
     counts = Counter(line for out in outs for line in out.read_text().splitlines())
     wanted = {str([writer, number]) for writer in range(WRITERS) for number in range(MESSAGES // WRITERS)}

@@ -1,20 +1,24 @@
-"""Measurements are marked stale at their profile's age, and only changes are written."""
+"""Measurements are stale by age or by a cause; lists carry a mark, and only changes are written."""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
+from typing import Any
 
 import pytest
 
-from sizing import tasks
+from sizing import snapshot
+from sizing.domain.catalog import Question
 from sizing.measuring.staleness import mark_stale
-from sizing.models import BenchProfile, InventoryChange, Measurement
+from sizing.models import BenchProfile, Gpu, InventoryChange, Measurement, Variant
 from tests import builders
-from tests.builders import DAY_ONE
+from tests.builders import DAY_ONE, H100
 
 pytestmark = pytest.mark.django_db
 
 WEEK = timedelta(hours=168)
+SHAPE = "4 GPUs, the whole GPU"
 
 
 @pytest.fixture
@@ -22,16 +26,30 @@ def row() -> Measurement:
     return builders.measurement(builders.variant(builders.model()), builders.profile(refresh_every_h=168))
 
 
+@pytest.fixture
+def measured(row: Measurement) -> Measurement:
+    """As the desk stores what it measured itself, with the replica that it measured."""
+    builders.replica("llama-0", row.variant, builders.node(), (0, 1, 2, 3))
+    how = {"gpu_type": H100, "variant_shape": SHAPE, "engine": "vLLM 0.10.2"}
+    Measurement.objects.update(**how)
+    return row
+
+
 def mark(row: Measurement) -> str:
     row.refresh_from_db()
     return row.stale_reason
+
+
+def answer() -> dict[str, Any]:
+    question = Question("llama", Decimal(10), profile="chat")
+    return snapshot.current().answer(question).as_dict(DAY_ONE)
 
 
 def test_a_measurement_is_marked_at_the_age_of_its_profile(row: Measurement) -> None:
     assert mark_stale(DAY_ONE + WEEK - timedelta(seconds=1)) == 0
     assert mark(row) == ""
     assert mark_stale(DAY_ONE + WEEK) == 1
-    assert mark(row) == "age"
+    assert mark(row) == "older than 168 h"
 
 
 def test_a_longer_interval_takes_the_mark_away(row: Measurement) -> None:
@@ -48,12 +66,6 @@ def test_a_profile_without_an_interval_is_never_stale(row: Measurement) -> None:
     assert mark(row) == ""
 
 
-def test_another_reason_is_left_alone(row: Measurement) -> None:
-    Measurement.objects.update(stale_reason="engine changed")
-    assert mark_stale(DAY_ONE + WEEK) == 0
-    assert mark(row) == "engine changed"
-
-
 def test_nothing_to_mark_writes_nothing(row: Measurement) -> None:
     mark_stale(DAY_ONE + WEEK)
     before = InventoryChange.objects.count()
@@ -61,7 +73,48 @@ def test_nothing_to_mark_writes_nothing(row: Measurement) -> None:
     assert InventoryChange.objects.count() == before
 
 
-def test_the_scheduled_tasks_run(row: Measurement) -> None:
-    tasks.mark_stale_measurements()
-    tasks.sweep_refreshes()
-    assert mark(row) == "age"
+def test_what_did_not_change_is_not_stale(measured: Measurement) -> None:
+    Variant.objects.update(engine_seen="vLLM 0.10.2")
+    assert mark_stale(DAY_ONE) == 0
+    assert not answer()["measurement"]["stale"]
+
+
+def assert_stale(row: Measurement, reason: str) -> None:
+    given = answer()
+    assert given["measurement"]["stale"]
+    assert f"the measurement of tp4 is stale: {reason}" in given["warnings"]
+    assert mark_stale(DAY_ONE) == 1
+    assert mark(row) == reason
+
+
+def test_a_variant_that_changed_makes_its_measurement_stale(measured: Measurement) -> None:
+    Variant.objects.update(gpus=2, gpu_memory_mib=40000)
+    now = "2 GPUs, 40,000 MiB"
+    assert_stale(measured, f"the variant changed: measured with {SHAPE}, now {now}")
+
+
+def test_other_gpus_make_a_measurement_stale(measured: Measurement) -> None:
+    Gpu.objects.update(type="NVIDIA-H200")
+    assert_stale(measured, f"the GPU type changed: measured on {H100}, now NVIDIA-H200")
+
+
+def test_another_spelling_of_the_type_is_the_same_type(measured: Measurement) -> None:
+    Gpu.objects.update(type="h100_80gb hbm3")
+    assert not answer()["measurement"]["stale"]
+
+
+def test_without_replicas_the_types_that_the_variant_asks_for_count(measured: Measurement) -> None:
+    measured.variant.replicas.all().delete()
+    assert not answer()["measurement"]["stale"]
+    Variant.objects.update(gpu_types=["NVIDIA-H200"])
+    assert_stale(measured, f"the GPU type changed: measured on {H100}, now NVIDIA-H200")
+
+
+def test_another_engine_makes_a_measurement_stale(measured: Measurement) -> None:
+    Variant.objects.update(engine_seen="vLLM 0.11.0")
+    assert_stale(measured, "the engine changed: measured with vLLM 0.10.2, now vLLM 0.11.0")
+
+
+def test_a_measurement_by_hand_is_stale_by_age_alone(row: Measurement) -> None:
+    Variant.objects.update(engine_seen="vLLM 0.11.0", gpus=2)
+    assert not answer()["measurement"]["stale"]

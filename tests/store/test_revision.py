@@ -163,14 +163,17 @@ def test_the_api_moves_the_revision(client: Client) -> None:
 
 @pytest.mark.usefixtures("fleet")
 def test_heartbeats_sessions_tokens_and_users_do_not_move_it(client: Client) -> None:
+    Replica.objects.update(benchable=True, endpoint="http://127.0.0.1:9/v1")
     before = revision()
     user = User.objects.create_user("someone")
     client.force_login(user)
     row = Refresh.objects.create(
         variant=Variant.objects.get(), profile=BenchProfile.objects.get(), trigger="api"
     )
-    assert refreshes.claim(row.pk)
-    assert refreshes.heartbeat(row.pk, 50)
+    claim = refreshes.claim(row.pk)
+    assert claim is not None
+    assert refreshes.heartbeat(claim, 50)
+    assert refreshes.fail(claim, "enough")
     assert revision() == before
 
 

@@ -3,24 +3,34 @@
 from sizing.api.serializers.answer import AnswerSerializer, ErrorSerializer
 from sizing.api.serializers.catalog import ModelSerializer, ProfileSerializer, VariantSerializer
 from sizing.api.serializers.fleet import NodeSerializer, ReplicaSerializer
-from sizing.api.serializers.inventory import InventoryReportSerializer, InventorySerializer
-from sizing.api.serializers.measurement import (
-    MeasurementSerializer,
-    RefreshSerializer,
-    TargetSerializer,
+from sizing.api.serializers.imports import (
+    ImportDetailSerializer,
+    ImportSerializer,
+    PreviewSerializer,
+    StoredSerializer,
+    UploadSerializer,
 )
+from sizing.api.serializers.inventory import InventoryReportSerializer, InventorySerializer
+from sizing.api.serializers.measurement import MeasurementSerializer, TargetSerializer
+from sizing.api.serializers.refresh import RefreshOptionsSerializer, RefreshSerializer
 
 __all__ = [
     "AnswerSerializer",
     "ErrorSerializer",
+    "ImportDetailSerializer",
+    "ImportSerializer",
     "InventoryReportSerializer",
     "InventorySerializer",
     "MeasurementSerializer",
     "ModelSerializer",
     "NodeSerializer",
+    "PreviewSerializer",
     "ProfileSerializer",
+    "RefreshOptionsSerializer",
     "RefreshSerializer",
     "ReplicaSerializer",
+    "StoredSerializer",
     "TargetSerializer",
+    "UploadSerializer",
     "VariantSerializer",
 ]

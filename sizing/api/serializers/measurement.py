@@ -1,15 +1,15 @@
-"""Measurements, targets and refreshes."""
+"""Measurements and targets."""
 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
 
 from django.utils import timezone
 from rest_framework import serializers
 
 from sizing.api.serializers.fields import Amount, Choice, Moment, Ref, Strict, Text, Yes
-from sizing.models import Measurement, Refresh
+from sizing.api.serializers.level import LevelSerializer
+from sizing.models import Measurement
 
 LARGEST_RATE = 10**12
 
@@ -34,6 +34,24 @@ class MeasurementSerializer(Strict):
     warnings = serializers.ListField(child=Text(max_length=1000), default=list, max_length=100)
     slo_met = Yes(default=True, help_text="false: from a level that did not meet the SLO; it never counts.")
     stale_reason = Text(read_only=True, help_text="Why it is stale; empty where it is not.")
+    bracket = Text(
+        read_only=True, help_text="The figure and the next level tried, in words; empty where not known."
+    )
+    generator = Text(read_only=True, help_text="What made the load, and its version; empty where not known.")
+    workload = serializers.DictField(
+        child=serializers.JSONField(),
+        read_only=True,
+        help_text="What was asked: input_tokens, output_tokens, arrival, seed, and `alone`, what one request "
+        "alone told. Empty where not known.",
+    )
+    replica = Text(source="replica_name", read_only=True, help_text="Name of the replica measured, or empty.")
+    gpu_type = Text(read_only=True, help_text="Type of the GPUs that it was measured on, or empty.")
+    refresh = serializers.IntegerField(
+        source="refresh_id", read_only=True, allow_null=True, help_text="Id of the run that took it, or null."
+    )
+    levels = LevelSerializer(
+        many=True, read_only=True, help_text="The levels that it rests on; empty where entered by hand."
+    )
 
 
 class TargetSerializer(Strict):
@@ -52,38 +70,3 @@ class TargetSerializer(Strict):
         help_text="Share of the measured throughput to plan with, in (0, 1].",
     )
     tokens_per_sec = Amount(high=LARGEST_RATE, above=True)
-
-
-class RefreshSerializer(serializers.ModelSerializer[Refresh]):
-    """One run that measures a variant on a profile anew."""
-
-    model = serializers.CharField(source="variant.model.name", help_text="Name of the model.")
-    variant = serializers.CharField(source="variant.name", help_text="Name of the model's variant.")
-    profile = serializers.CharField(source="profile.name", help_text="Name of the bench profile.")
-    replica: Any = serializers.SlugRelatedField(
-        slug_field="name", read_only=True, help_text="The one measured."
-    )
-    requested_by: Any = serializers.SlugRelatedField(slug_field="username", read_only=True)
-
-    class Meta:
-        model = Refresh
-        fields = [
-            "id",
-            "model",
-            "variant",
-            "profile",
-            "replica",
-            "state",
-            "trigger",
-            "requested_by",
-            "attempts",
-            "progress",
-            "message",
-            "cancel_requested",
-            "queued_at",
-            "started_at",
-            "heartbeat_at",
-            "finished_at",
-            "error",
-        ]
-        read_only_fields = fields

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from django.db.models import Model, QuerySet
 from django_filters.rest_framework import DjangoFilterBackend  # type: ignore[import-untyped]
-from rest_framework.exceptions import AuthenticationFailed, NotFound, Throttled
+from rest_framework.exceptions import AuthenticationFailed, NotFound, ParseError, Throttled
 from rest_framework.filters import SearchFilter
 from rest_framework.metadata import SimpleMetadata
 from rest_framework.renderers import JSONRenderer
@@ -19,7 +19,7 @@ from rest_framework.viewsets import GenericViewSet
 from sizing.api.authentication import BearerAuthentication, SessionAuthentication
 from sizing.api.filters import StableOrdering, check_parameters
 from sizing.api.paging import Pages
-from sizing.api.parsers import ExactJSONParser
+from sizing.api.parsers import ExactJSONParser, UploadParser
 from sizing.api.permissions import ModelPermissions
 from sizing.api.schema import DeskSchema
 from sizing.api.throttling import AnonymousThrottle, SignedInThrottle
@@ -61,6 +61,9 @@ class DeskView(APIView):
         self.format_kwarg = None
         request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
         request.version, request.versioning_scheme = self.determine_version(request, *args, **kwargs)
+        parsed = {ExactJSONParser, UploadParser} & set(self.parser_classes)
+        if parsed and _is_of_untold_length(request):
+            raise ParseError("send the body with its Content-Length")
 
     def _count_stranger(self, request: Request) -> None:
         """A wrong token counts against its address."""
@@ -72,6 +75,13 @@ class DeskView(APIView):
         if getattr(response, "exception", False) or request.method == "OPTIONS":
             request.accepted_renderer, request.accepted_media_type = JSONRenderer(), JSONRenderer.media_type
         return super().finalize_response(request, response, *args, **kwargs)
+
+
+def _is_of_untold_length(request: Request) -> bool:
+    """Whether the body comes in chunks: parsing would take it for none at all."""
+    return "chunked" in request.headers.get("Transfer-Encoding", "") and not request.META.get(
+        "CONTENT_LENGTH"
+    )
 
 
 LIST_PARAMETERS = ("page", "page_size", "search", "ordering")

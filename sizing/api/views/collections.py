@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from django.db.models import Prefetch
+from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.decorators import action
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from sizing.api import filters, serializers
-from sizing.api.examples import ANSWER, NOT_MEASURED
+from sizing.api.examples import ANSWER, NOT_BENCHABLE, NOT_MEASURED
+from sizing.api.filters import check_parameters
+from sizing.api.schema import ERRORS
 from sizing.api.views.base import EditableCollection
+from sizing.api.views.refreshes import ACCEPTED, CONFLICT, NOT_MEASURABLE, accepted, asked_by
 from sizing.models import (
     BenchProfile,
     Gpu,
     Measurement,
     Node,
     Placement,
+    Refresh,
     Replica,
     ServedModel,
     Target,
     Variant,
 )
-from sizing.services import targets
+from sizing.services import refreshes, reports, targets
 
 
 class Models(EditableCollection):
@@ -38,7 +44,7 @@ class Models(EditableCollection):
     lookup_value_regex = ".+?"
     by_name, by_id, noun = True, False, "model"
     name_help = "Name of the model; slashes may stand as they are or percent-encoded."
-    permission_for = {"target": ("view", ServedModel)}
+    permission_for = {"target": ("view", ServedModel), "refresh": ("add", Refresh)}
 
     @extend_schema(
         summary="How many replicas it takes, whether they fit, and why not",
@@ -79,6 +85,30 @@ class Models(EditableCollection):
         """Size the model for a throughput at an SLO, by what one replica was measured to serve."""
         question = targets.parse_question(name, dict(request.query_params.lists()))
         return Response(targets.ask(question))
+
+    @extend_schema(
+        summary="Measure a variant anew",
+        request=serializers.RefreshOptionsSerializer,
+        responses={
+            202: ACCEPTED,
+            400: OpenApiResponse(
+                serializers.ErrorSerializer, description=NOT_MEASURABLE, examples=[NOT_BENCHABLE]
+            ),
+            409: CONFLICT,
+        },
+    )
+    @action(detail=True, methods=["post"], filterset_class=None, pagination_class=None)
+    def refresh(self, request: Request, name: str) -> Response:
+        """Queue a measurement of one replica at the SLO of a profile.
+
+        The answer comes at once; a worker measures on a replica that is marked benchable and is ready,
+        one at a time on a node. What was measured before stays valid until the new one is stored.
+        """
+        model = self.get_object()
+        check_parameters(request, ())
+        asked = serializers.RefreshOptionsSerializer(data=request.data)
+        asked.is_valid(raise_exception=True)
+        return accepted(refreshes.request(model.name, **asked.validated_data, **asked_by(request)))
 
 
 class Profiles(EditableCollection):
@@ -138,7 +168,7 @@ class Replicas(EditableCollection):
 class Measurements(EditableCollection):
     """What one replica of a variant was measured to serve."""
 
-    queryset = Measurement.objects.select_related("variant__model", "profile")
+    queryset = Measurement.objects.select_related("variant__model", "profile").prefetch_related("levels")
     serializer_class = serializers.MeasurementSerializer
     filterset_class = filters.MeasurementFilter
     search_fields = ["variant__model__name", "variant__name", "profile__name", "source"]
@@ -146,6 +176,45 @@ class Measurements(EditableCollection):
     lookup_field = lookup_url_kwarg = "id"
     lookup_value_regex = "[^/]+"
     noun = "measurement"
+
+    @extend_schema(
+        summary="The levels of a measurement, for others",
+        parameters=[
+            OpenApiParameter(
+                "as",
+                str,
+                enum=list(reports.KINDS),
+                description="llm-d (left out): llm-d Benchmark Reports 0.2 as a JSON list, one a level; "
+                "csv: a table, times in ms.",
+            )
+        ],
+        responses={
+            (200, "application/json"): OpenApiResponse(
+                {"type": "array", "items": {"type": "object", "additionalProperties": True}},
+                description="A Benchmark Report for each level.",
+            ),
+            (200, "text/csv"): OpenApiResponse(
+                OpenApiTypes.STR, description="One line a level; an empty cell is not known."
+            ),
+            400: OpenApiResponse(serializers.ErrorSerializer, description=ERRORS["400"]),
+            404: OpenApiResponse(
+                serializers.ErrorSerializer,
+                description="There is no such measurement, or it was entered by hand and has no levels.",
+            ),
+        },
+    )
+    @action(detail=True, filterset_class=None, pagination_class=None)
+    def report(self, request: Request, id: str) -> HttpResponse:
+        """The levels as files that other tools read; this desk reads its own reports back."""
+        measurement = self.get_object()
+        check_parameters(request, ["as"])
+        kinds = request.query_params.getlist("as") or [reports.LLM_D]
+        if len(kinds) > 1 or kinds[0] not in reports.KINDS:
+            raise ValidationError({"as": [f"must be one of {', '.join(reports.KINDS)}"]})
+        made = reports.report(measurement, kinds[0])
+        disposition = f'attachment; filename="{made.file_name}"'
+        headers = {"Content-Disposition": disposition}
+        return HttpResponse(made.text, content_type=made.media_type, headers=headers)
 
 
 class Targets(EditableCollection):

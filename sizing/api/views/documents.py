@@ -29,6 +29,7 @@ COLLECTIONS = (
     "measurements",
     "targets",
     "refreshes",
+    "imports",
 )
 
 

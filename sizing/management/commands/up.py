@@ -17,10 +17,12 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import IntegrityError, connections, transaction
 
+from sizing.demo.simulated import commands
 from sizing.management.desk_command import DeskCommand
 from sizing.services.errors import DeskError
 from sizing.supervisor import Child, Supervisor
 
+_CELERY = [sys.executable, "-m", "celery", "--app", "llmgw_admin", "--quiet"]
 DEMO_FLEET = Path(__file__).resolve().parents[2] / "demo" / "fleet.yaml"
 
 
@@ -38,8 +40,9 @@ class Command(DeskCommand):
             self._first_administrator()
             if demo:
                 self._demo()
+            simulated = commands() if demo else {}
             connections.close_all()  # the parent only watches
-            self._run(listener)
+            self._run(listener, simulated)
 
     def say(self, text: str) -> None:
         self.stdout.write(text)
@@ -67,13 +70,21 @@ class Command(DeskCommand):
         load_file(DEMO_FLEET)
         self.say("the demo fleet is loaded")
 
-    def _run(self, listener: socket.socket) -> None:
+    def _run(self, listener: socket.socket, simulated: dict[str, list[str]]) -> None:
         host, port = listener.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
         supervisor = Supervisor(
             [
                 Child("web", _web_command(listener.fileno()), settings.BASE_DIR, [listener.fileno()]),
-                Child("worker", _worker_command(port), settings.BASE_DIR),
+                Child("worker", _worker_command("up", port, "desk", 1), settings.BASE_DIR),
+                # Not within the worker, which would not notice its end.
+                Child("schedule", [*_CELERY, "beat", "--loglevel", "WARNING"], settings.BASE_DIR),
+                Child(
+                    "measuring worker",
+                    _worker_command("measure", port, "measuring", settings.WORKER_PROCESSES),
+                    settings.BASE_DIR,
+                ),
+                *(Child(name, command, settings.BASE_DIR) for name, command in simulated.items()),
             ],
             say=self.say,
         )
@@ -111,13 +122,13 @@ def _web_command(fd: int) -> list[str]:
     return [sys.executable, "-m", "gunicorn", "llmgw_admin.wsgi", *options.split()]
 
 
-def _worker_command(port: int) -> list[str]:
+def _worker_command(name: str, port: int, queue: str, processes: int) -> list[str]:
     # The name is the desk's own on this host: RabbitMQ wants each worker to have one.
     options = (
-        f"--beat --hostname up-{port}@%h --loglevel WARNING"
+        f"--queues {queue} --concurrency {processes} --hostname {name}-{port}@%h --loglevel WARNING"
         " --without-gossip --without-mingle --without-heartbeat"
     )
-    return [sys.executable, "-m", "celery", "--app", "llmgw_admin", "--quiet", "worker", *options.split()]
+    return [*_CELERY, "worker", *options.split()]
 
 
 def _is_up(host: str, port: int) -> bool:

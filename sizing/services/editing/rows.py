@@ -12,10 +12,10 @@ from django.db.models import Model, QuerySet
 
 from sizing.inventory.words import quoted
 from sizing.models import BenchProfile, Placement, ServedModel, Variant
+from sizing.models.locking import inventory_lock
 from sizing.services import inventory
 from sizing.services.editing.holders import holders_of
 from sizing.services.errors import DeskError
-from sizing.services.locking import inventory_lock
 
 Row = TypeVar("Row", bound=Model)
 Given = Mapping[str, Any]

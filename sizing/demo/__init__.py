@@ -1,0 +1,1 @@
+"""The demo: a fleet to look at, and simulated replicas in it that can really be measured."""
