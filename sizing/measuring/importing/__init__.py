@@ -1,0 +1,25 @@
+"""From result files to a measurement: what they say together, and what of it may be stored."""
+
+from sizing.measuring.importing import life, storing
+from sizing.measuring.importing.considering import Considered, Sweep, consider
+from sizing.measuring.importing.given import Asked, ReadFile, read_file, refused, with_labels
+from sizing.measuring.importing.packing import Packed, TooLargeFile, packed
+from sizing.measuring.importing.storing import NotStorable, asked_of
+
+__all__ = [
+    "Asked",
+    "Considered",
+    "NotStorable",
+    "Packed",
+    "ReadFile",
+    "Sweep",
+    "TooLargeFile",
+    "asked_of",
+    "consider",
+    "life",
+    "packed",
+    "read_file",
+    "refused",
+    "storing",
+    "with_labels",
+]
