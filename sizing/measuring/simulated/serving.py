@@ -105,8 +105,9 @@ async def _serve(settings: Settings, listener: socket.socket, say: Callable[[str
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
-    """Whether it is no client's mistake: who sends what is not HTTP is answered 400, and that is all."""
-    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+    """Whether it is no client's doing: one may send what is not HTTP, or leave before the answer begins."""
+    clients = (HttpProcessingError, ConnectionResetError)
+    return not (record.exc_info and isinstance(record.exc_info[1], clients))
 
 
 def _listen(host: str, port: int) -> socket.socket:
