@@ -11,7 +11,17 @@ from math import ceil
 from typing import Protocol, TypeVar
 
 from sizing.domain import search
-from sizing.domain.levels import CONCURRENCY, WILSON_Z, Judged, Level, Slo, judge, load_words, resolved
+from sizing.domain.levels import (
+    CONCURRENCY,
+    WILSON_Z,
+    Judged,
+    Level,
+    Slo,
+    Verdict,
+    judge,
+    load_words,
+    resolved,
+)
 from sizing.domain.search import Bounds, Step
 from sizing.domain.throughput import Throughput, at_slo, groups
 from sizing.measuring import engine, traffic
@@ -35,8 +45,7 @@ OTHER_SHAPE = 0.2
 
 LONGEST_E2ES = 30
 STEADY_ARRIVALS = 400
-PROBE_S = 60.0
-MOSTLY_FAILED = 0.5
+PROBE_S, LEAST_PROBE_S = 60.0, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +127,7 @@ class _Measurement:
         found = self._aside("looking at the replica", lambda: engine.identify(self.plan.endpoint))
         name = engine.served_name(found.served, self.plan.endpoint.model)
         self.plan = replace(self.plan, endpoint=replace(self.plan.endpoint, model=name))
-        alone = self._alone()
+        alone = self._alone(max(self._left_s(), 1.0))
         shape = replace(self.plan.workload, words_per_token=alone.words_per_token, extras={**alone.extras})
         self.plan = replace(self.plan, workload=shape)
         bounds = self._bounds(alone)
@@ -142,12 +151,12 @@ class _Measurement:
             lowest = 1.0 if self.plan.arrival == CONCURRENCY else float(f"{1000 / alone.e2e_ms:.3g}")
         return Bounds(min(lowest, effort.highest), effort.highest, effort.resolution, effort.most_levels)
 
-    def _alone(self) -> Probe:
+    def _alone(self, seconds: float) -> Probe:
         purpose = "one request alone"
         return probe(
             self.plan.endpoint,
             self.plan.workload,
-            min(PROBE_S, max(self._left_s(), 1.0)),
+            min(PROBE_S, seconds),
             lambda progress: self.observer.status(Status(purpose, progress=progress)),
         )
 
@@ -177,26 +186,23 @@ class _Measurement:
         after = self._aside(step.purpose, lambda: engine.counters(plan.endpoint), status)
         odd = (*level.warnings, traffic.busy(before), *traffic.compare(before, after, level))
         level = replace(level, warnings=tuple(filter(None, odd)))
-        self._still_there(level)
         judged = judge(level, plan.slo)
+        if judged.verdict is not Verdict.PASS and not level.cancelled:
+            self._still_there(judged, alone)
         self.levels.append(judged)
         if not self.observer.level(position, judged):
             raise Stopped
 
-    def _still_there(self, level: Level) -> None:
-        """A level that failed as a whole may be the end of the replica, not its limit."""
-        if level.cancelled or not level.failed:
-            return
-        if level.completed == 0 or (level.failed_share or 0) > MOSTLY_FAILED:
-            try:
-                self._alone()
-            except MeasuringError as error:
-                kinds = ", ".join(f"{count:,} × {kind}" for kind, count in level.failures.items())
-                said = (
-                    f"{level.failed:,} of its requests failed ({kinds})" if kinds else "its requests failed"
-                )
-                at = load_words(level.arrival, level.load)
-                raise MeasuringError(f"the replica went away at {at}: {said}, and then: {error}") from None
+    def _still_there(self, judged: Judged, alone: Probe) -> None:
+        """A level that did not pass may be the end of the replica, not its limit."""
+        level = judged.level
+        try:
+            self._alone(max(self._left_s(), LEAST_PROBE_S, 10 * alone.e2e_ms / 1000))
+        except MeasuringError as error:
+            kinds = ", ".join(f"{count:,} × {kind}" for kind, count in level.failures.items())
+            said = f"{level.failed:,} of its requests failed ({kinds})" if kinds else judged.why
+            at = load_words(level.arrival, level.load)
+            raise MeasuringError(f"the replica went away at {at}: {said}, and then: {error}") from None
 
     def _aside(self, purpose: str, call: Callable[[], T], status: Status | None = None) -> T:
         """Make a call that waits for the network while the observer is kept up to date."""

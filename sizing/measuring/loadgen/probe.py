@@ -124,7 +124,7 @@ def _why(flight: Flight, endpoint: Endpoint, deadline_s: float) -> str:
     reasons = {
         CONNECT: f"{url} cannot be reached{because}",
         CLOSED: f"{url} closes the connection without an answer",
-        TIMEOUT: f"{url} did not end an answer within {deadline_s:g} s",
+        TIMEOUT: f"{url} did not end an answer within {deadline_s:.3g} s",
         REDIRECT: f"{said}; redirects are not followed",
         HTML: f"{url} answers with a web page: is it the base of the API, such as http://10.0.0.7:8000/v1?",
         NOT_A_STREAM: f"{url} does not stream: it answers in one piece",
