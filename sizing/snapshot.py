@@ -217,9 +217,10 @@ def _read_measurements() -> Iterator[MeasurementSpec]:
         "variant_shape",
         "slo_met",
         "id",
+        "warnings",
     )
     for row in rows:
-        yield MeasurementSpec(*row)
+        yield MeasurementSpec(*row[:-1], warnings=tuple(map(str, row[-1])))
 
 
 def variant_spec(row: Variant) -> VariantSpec:

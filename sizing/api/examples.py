@@ -183,22 +183,37 @@ PREVIEW = OpenApiExample(
                 "tool": None,
                 "points": [],
                 "warnings": [],
-                "error": "rate4.json: line 1: the JSON that begins here is cut off",
+                "error": "rate4.json: line 1: the JSON that begins here is cut off; its end was expected",
             },
         ],
         "sweeps": [_SWEEP],
         "storable": False,
-        "refused": ["rate4.json: line 1: the JSON that begins here is cut off"],
+        "refused": ["rate4.json: line 1: the JSON that begins here is cut off; its end was expected"],
         "warnings": [],
+        "levels": [
+            {
+                "file": "stage_1_lifecycle_metrics.json",
+                "place": "",
+                "verdict": "pass",
+                "why": "every limit met at p95",
+                "observed": {"arrival": "poisson", "load": 4.0, "tok_per_sec": 2498.7},
+            }
+        ],
+        "slo": {"ttft_ms": 500.0, "itl_ms": 50.0, "e2e_ms": None, "percentile": 95.0},
+        "measured_at": "2026-11-30T10:00:00Z",
+        "declared_at": None,
     },
 )
 BROKEN_FILES = OpenApiExample(
     "broken files",
     response_only=True,
     value={
-        "error": "rate4.json: line 1: the JSON that begins here is cut off; nothing was stored",
+        "error": "rate4.json: line 1: the JSON that begins here is cut off; its end was expected;"
+        " nothing was stored",
         "code": "invalid",
-        "fields": {"rate4.json": ["rate4.json: line 1: the JSON that begins here is cut off"]},
+        "fields": {
+            "rate4.json": ["rate4.json: line 1: the JSON that begins here is cut off; its end was expected"]
+        },
     },
 )
 IMPORT_QUEUED = OpenApiExample(

@@ -13,6 +13,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser, MultiPartParser
 
 from sizing.api.errors import TooLarge
+from sizing.services.imports import MOST_FILES
 
 LARGEST_BODY = 10 * 1024 * 1024
 LARGEST_UPLOAD = 201 * 1024 * 1024
@@ -62,7 +63,7 @@ class UploadParser(MultiPartParser):
         try:
             return super().parse(stream, media_type, parser_context)
         except TooManyFilesSent:
-            raise TooLarge("too many files were given at once") from None
+            raise TooLarge(f"too many files were given; at most {MOST_FILES} are taken at once") from None
 
 
 def _refuse(constant: str) -> NoReturn:

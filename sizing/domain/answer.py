@@ -18,8 +18,9 @@ from sizing.domain.preemption import Preemption, node_preemption
 from sizing.domain.reach import Reach, reach
 from sizing.domain.reasons import LADDER, Survey, survey
 from sizing.domain.sizing import Count
-from sizing.domain.specs import SERVING_STATES, ReplicaSpec
+from sizing.domain.specs import SERVING_STATES, MeasurementSpec, ReplicaSpec
 from sizing.domain.staleness import why_stale
+from sizing.domain.wording import NAMES_SHOWN
 
 _CLOCKS = timedelta(minutes=5)
 _FUTURE = "the measurement of {} is dated in the future, so its age is not known"
@@ -185,7 +186,7 @@ class Answer:
             },
             "reasons": list(self.reasons),
             "warnings": [
-                *_measurement_warnings(counted.variant.name, measured.bound, stale),
+                *_measurement_warnings(measured, stale),
                 *self._unmet_warning(),
                 *([_FUTURE.format(counted.variant.name)] if measured.measured_at > now + _CLOCKS else []),
                 *counted.warnings,
@@ -248,14 +249,16 @@ def answer(catalog: Catalog, fleet: Fleet, question: Question) -> Answer:
     return Answer(catalog, fleet, question, reach(catalog, fleet, question))
 
 
-def _measurement_warnings(variant: str, bound: str | None, stale: str | None) -> list[str]:
+def _measurement_warnings(measured: MeasurementSpec, stale: str | None) -> list[str]:
+    named = f"the measurement of {measured.variant}"
     warnings = []
     if stale is not None:
-        warnings.append(f"the measurement of {variant} is stale: {stale}")
-    if bound == "floor":
-        warnings.append(
-            f"the measurement of {variant} is a floor: no load tried failed the SLO, so fewer replicas may do"
-        )
+        warnings.append(f"{named} is stale: {stale}")
+    if measured.bound == "floor":
+        warnings.append(f"{named} is a floor: no load tried failed the SLO, so fewer replicas may do")
+    warnings += [f"{named}: {warning}" for warning in measured.warnings[:NAMES_SHOWN]]
+    if len(measured.warnings) > NAMES_SHOWN:
+        warnings.append(f"{named} has {len(measured.warnings) - NAMES_SHOWN:,} more warnings")
     return warnings
 
 

@@ -213,7 +213,11 @@ class _Search:
         if any(judged.verdict is Verdict.PASS for judged in high.repeats):
             # It passed and failed: the limit is there, and noise. What is to pass each time lies below.
             below = high.load - NOISE * self._narrow(high.load)
-            return self._placed(below, low.load, high.load) if below > low.load else None
+            if below > low.load:
+                return self._placed(below, low.load, high.load)
+            # Close by already: what lies between is worth a level only where the lower end is settled.
+            settled = len(low.repeats) > 1 and self.left > 2
+            return self._placed((low.load + high.load) / 2, low.load, high.load) if settled else None
         crossing = self._crossing(low, high)
         if crossing is None or self._same_end_twice(low.load, high.load):
             return self._placed(sqrt(low.load * high.load), low.load, high.load)

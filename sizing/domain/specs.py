@@ -137,7 +137,8 @@ class MeasurementSpec:
 
     `order` tells measurements of equal time apart: the one stored later is greater. `gpu_type` and
     `variant_shape` (`staleness.shape_of`) are what the desk measured itself, `engine_seen` is what the
-    variant's replicas last said to run; each empty where it is not known.
+    variant's replicas last said to run; each empty where it is not known. `warnings` came with it: what
+    to know of the figure.
     """
 
     model: str
@@ -153,6 +154,7 @@ class MeasurementSpec:
     variant_shape: str = ""
     slo_met: bool = True
     order: int = 0
+    warnings: tuple[str, ...] = ()
 
     def newer_than(self, other: MeasurementSpec) -> bool:
         """Whether it counts before another: taken later, or stored later where both were taken at once."""

@@ -42,9 +42,9 @@ def _cause(measured: MeasurementSpec, variant: VariantSpec, fleet: Fleet) -> str
         now = _types_now(variant, measured.model, fleet)
         if now and type_key(measured.gpu_type) not in {type_key(name) for name in now}:
             return f"the GPU type changed: measured on {measured.gpu_type}, now {' or '.join(sorted(now))}"
-    if measured.variant_shape and measured.engine_seen and measured.engine != measured.engine_seen:
-        was = measured.engine or "one unknown"
-        return f"the engine changed: measured with {was}, now {measured.engine_seen}"
+    known = measured.variant_shape and measured.engine and measured.engine_seen
+    if known and measured.engine != measured.engine_seen:
+        return f"the engine changed: measured with {measured.engine}, now {measured.engine_seen}"
     return None
 
 

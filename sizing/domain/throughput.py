@@ -50,7 +50,7 @@ class LoadGroup:
 
     @property
     def tok_per_sec(self) -> float:
-        rates = [rate for judged in self.counting if (rate := _sustained(judged.level)) is not None]
+        rates = [rate for judged in self.counting if (rate := _sustained(judged.level))]
         return float(median(rates)) if rates else 0.0
 
     @property
@@ -138,8 +138,10 @@ def _bracket(best: LoadGroup, above: Sequence[LoadGroup]) -> str:
     }[following.verdict]
     rate = f", {following.tok_per_sec:,.0f}," if following.tok_per_sec else ""
     said = f"{figure}; the next level tried{rate} {outcome}"
-    failed = any(group.verdict is Verdict.FAIL for group in above)
-    return said if failed else f"at least {said}"
+    failed = next((group for group in above if group.verdict is Verdict.FAIL), None)
+    if failed is None:
+        return f"at least {said}"
+    return said if failed is following else f"{said}, and a higher one, {failed.tok_per_sec:,.0f}, failed"
 
 
 def _odd(ordered: Sequence[LoadGroup], leading: int) -> tuple[str, ...]:
@@ -200,8 +202,16 @@ def _order_of_percentiles(level: Level) -> Iterable[str]:
 
 def _units(level: Level) -> str:
     """Real answers of several tokens take longer than a few milliseconds."""
-    mean = level.e2e.mean if level.e2e.mean is not None else level.e2e.at.get(50.0)
     tokens = level.output_tokens
-    if mean is None or not tokens or tokens < 8 or not 0 < mean < tokens / 10:
+    if not tokens or tokens < 8:
         return ""
-    return f"an answer of {tokens:,.4g} tokens in {mean:,.3g} ms: are these seconds?"
+    whole = level.e2e.mean if level.e2e.mean is not None else level.e2e.at.get(50.0)
+    if whole is None:
+        parts = ((level.ttft.mean, level.tpot.mean), (level.ttft.at.get(50.0), level.tpot.at.get(50.0)))
+        sums = [
+            first + each * (tokens - 1) for first, each in parts if first is not None and each is not None
+        ]
+        whole = sums[0] if sums else None
+    if whole is None or not 0 < whole < tokens / 10:
+        return ""
+    return f"an answer of {tokens:,.4g} tokens in {whole:,.3g} ms: are these seconds?"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRunning
 from dataclasses import dataclass, field, replace
-from math import ceil
+from math import ceil, floor
 from typing import Protocol, TypeVar
 
 from sizing.domain import search
@@ -124,6 +124,7 @@ class _Measurement:
         self.warnings: list[str] = []
 
     def run(self) -> Outcome:
+        self._check()
         found = self._aside("looking at the replica", lambda: engine.identify(self.plan.endpoint))
         name = engine.served_name(found.served, self.plan.endpoint.model)
         self.plan = replace(self.plan, endpoint=replace(self.plan.endpoint, model=name))
@@ -140,6 +141,18 @@ class _Measurement:
             self._level(step, alone, bounds)
         result = at_slo(self.levels)
         return Outcome(tuple(self.levels), result, found.label, alone, self._all_warnings(result))
+
+    def _check(self) -> None:
+        """MeasuringError where there is nothing to measure, before anything is asked of the replica."""
+        effort, slo = self.plan.effort, self.plan.slo
+        whole = self.plan.arrival == CONCURRENCY
+        lowest = effort.lowest or (1.0 if whole else 0.0)
+        if lowest > effort.highest or (whole and ceil(lowest) > floor(effort.highest)):
+            raise MeasuringError(
+                f"no load lies between {lowest:g} and {effort.highest:g}, the highest allowed"
+            )
+        if self.plan.workload.output_tokens == 1 and slo.ttft_ms is None and slo.e2e_ms is None:
+            raise MeasuringError("an answer of one token has no time between tokens; limit another latency")
 
     def _left_s(self) -> float:
         return self.plan.effort.budget_s - (time.monotonic() - self.began)
@@ -176,14 +189,21 @@ class _Measurement:
         percent = min(99, 100 * (position - 1) // most)
         status = Status(step.purpose, position, most, plan.arrival, step.load, percent=percent)
         before = self._aside(step.purpose, lambda: engine.counters(plan.endpoint), status)
+        latest = status
+
+        def watch(progress: Progress) -> bool:
+            nonlocal latest
+            latest = replace(status, progress=progress)
+            return self.observer.status(latest)
+
         level = plan.maker.run_level(
             plan.endpoint,
             replace(plan.workload, seed=plan.workload.seed * 1000 + position),
             Load(plan.arrival, step.load),
             limits,
-            lambda progress: self.observer.status(replace(status, progress=progress)),
+            watch,
         )
-        after = self._aside(step.purpose, lambda: engine.counters(plan.endpoint), status)
+        after = self._aside(step.purpose, lambda: engine.counters(plan.endpoint), latest)
         odd = (*level.warnings, traffic.busy(before), *traffic.compare(before, after, level))
         level = replace(level, warnings=tuple(filter(None, odd)))
         judged = judge(level, plan.slo)
@@ -223,10 +243,29 @@ class _Measurement:
         deciding = [g for g in groups(self.levels) if result.load is not None and g.load == result.load]
         levels = [judged.level for group in deciding for judged in group.repeats]
         found = [*self.warnings, *result.warnings, *(w for level in levels for w in level.warnings)]
-        found += [self._few(levels), *_shapes(self.plan.workload, levels)]
+        found += [self._few(levels), *self._unfinished(result), *_shapes(self.plan.workload, levels)]
         if any(level.counted for level in levels):
             found.append("the server tells no usage: tokens were counted from the stream")
         return tuple(dict.fromkeys(filter(None, found)))
+
+    def _unfinished(self, result: Throughput) -> Iterator[str]:
+        """What the search would still have asked, had it been allowed more levels or time."""
+        ordered = groups(self.levels)
+        at = next((i for i, group in enumerate(ordered) if group.load == result.load), None)
+        if at is None:
+            return
+        best = ordered[at]
+        if len(best.repeats) == 1:
+            yield "the deciding level was measured once"
+        if at + 1 < len(ordered):
+            above = ordered[at + 1]
+            narrow = max(
+                self.plan.effort.resolution * best.load, 1.0 if self.plan.arrival == CONCURRENCY else 0.0
+            )
+            if above.load - best.load > 1.01 * narrow:
+                arrival = self.plan.arrival
+                low, high = load_words(arrival, best.load), load_words(arrival, above.load)
+                yield f"the limit lies anywhere from {low} to {high}: the search ended before it was narrow"
 
     def _few(self, levels: list[Level]) -> str:
         percentile = self.plan.slo.percentile

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -15,7 +16,7 @@ from sizing.measuring.loadgen.guard import guarded_session, read_capped
 from sizing.measuring.seam import Endpoint, MeasuringError
 
 LARGEST_ANSWER = 4 * 1024 * 1024
-DEADLINE_S = 10.0
+DEADLINE_S = 5.0
 
 _PREFIXES = {
     "vllm": "vLLM",
@@ -47,7 +48,11 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What runs behind an endpoint: name and version such as `vLLM 0.10.2`, "" where it does not tell."""
+    """What runs behind an endpoint: name and version such as `vLLM 0.10.2`.
+
+    label: "" where it does not tell, or where an answer that may name it did not come in time: half a name
+    would look like another engine.
+    """
 
     served: tuple[str, ...]
     label: str
@@ -80,25 +85,27 @@ async def _identify(endpoint: Endpoint) -> Engine:
         if status in (401, 403):
             raise MeasuringError(f"{endpoint.url} refuses the key, or needs one (HTTP {status})")
         served, owner = _models(body) if status == 200 else ((), "")
-        version = _version(await _told(session, _root(endpoint, "/version")))
-        told = _parse(await _told(session, _root(endpoint, "/metrics")))
+        said = [await _told(session, _root(endpoint, path)) for path in ("/version", "/metrics")]
+    if None in said:
+        return Engine(served, "")
+    version, told = _version(said[0] or ""), _parse(said[1] or "")
     name = told.engine or _PREFIXES.get(owner.lower(), "")
     return Engine(served, " ".join(filter(None, (name or ("engine" if version else ""), version)))[:255])
 
 
 async def _counters(endpoint: Endpoint) -> Counters | None:
     async with guarded_session(endpoint) as session:
-        found = _parse(await _told(session, _root(endpoint, "/metrics")))
+        found = _parse(await _told(session, _root(endpoint, "/metrics")) or "")
     return found if found != Counters() else None
 
 
-async def _told(session: aiohttp.ClientSession, url: str) -> str:
-    """The body of an answer that may be missing; "" where it is."""
+async def _told(session: aiohttp.ClientSession, url: str) -> str | None:
+    """The body of an answer that may be missing: "" where it is, None where it did not come."""
     try:
         status, body = await _get(session, url)
     except MeasuringError:
-        return ""
-    return body if status == 200 else ""
+        return None
+    return body if status == 200 else "" if status < 500 else None
 
 
 async def _get(session: aiohttp.ClientSession, url: str) -> tuple[int, str]:
@@ -108,7 +115,8 @@ async def _get(session: aiohttp.ClientSession, url: str) -> tuple[int, str]:
     except TimeoutError:
         raise MeasuringError(f"{url} does not answer within {DEADLINE_S:g} s") from None
     except aiohttp.ClientError as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
+        number = getattr(error, "errno", None)
+        reason = os.strerror(number) if number and number > 0 else str(error) or type(error).__name__
         raise MeasuringError(f"{url} cannot be reached: {reason}") from None
     return answer.status, "" if len(body) > LARGEST_ANSWER else body.decode("utf-8", "replace")
 

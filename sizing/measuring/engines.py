@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from concurrent.futures import ThreadPoolExecutor, wait
 
 from django.conf import settings
 
@@ -13,23 +14,34 @@ from sizing.models import Refresh, Replica, Variant
 
 log = logging.getLogger(__name__)
 
+AT_ONCE = 16
+DEADLINE_S = 20.0
+"""For all of them together: the sweep and the schedule wait in the same queue."""
+
 
 def look() -> int:
     """Ask one replica of each variant that may be measured; the number of variants that changed.
 
-    A replica that is being measured now is left alone, and one that does not answer changes nothing.
+    A replica that is being measured now is left alone. One that does not answer, or not in full, changes
+    nothing.
     """
     ready = Replica.objects.filter(benchable=True, state=Replica.State.READY).exclude(endpoint="")
     measured = Refresh.objects.filter(state=Refresh.State.RUNNING).values("variant")
     first: dict[int, Replica] = {}
     for replica in ready.exclude(variant__in=measured).select_related("variant__model").order_by("name"):
         first.setdefault(replica.variant_id, replica)
+    pool = ThreadPoolExecutor(AT_ONCE)
+    asked = {pool.submit(_label, replica): replica for replica in first.values()}
+    answered, silent = wait(asked, timeout=DEADLINE_S)
+    pool.shutdown(wait=False, cancel_futures=True)
+    if silent:
+        log.info("%s replicas do not tell their engine in time", len(silent))
     changed = 0
-    for replica in first.values():
-        label = _label(replica)
-        if label and label != replica.variant.engine_seen:
-            Variant.objects.filter(pk=replica.variant_id).update(engine_seen=label)
-            schedule.hurry(replica.variant_id)
+    for future in answered:
+        label, variant = future.result(), asked[future].variant
+        if label and label != variant.engine_seen:
+            Variant.objects.filter(pk=variant.pk).update(engine_seen=label)
+            schedule.hurry(variant.pk)
             changed += 1
     return changed
 

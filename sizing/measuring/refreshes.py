@@ -20,6 +20,7 @@ from django.utils import timezone
 from sizing.models import MeasuredNode, Node, Refresh, Replica, Variant
 
 MOST_ATTEMPTS = 3
+LOST = "its worker was lost; waits for another one"
 
 State = Refresh.State
 
@@ -211,7 +212,8 @@ def _end(rows: QuerySet[Refresh], state: str, **fields: Any) -> bool:
 def sweep(now: datetime | None = None) -> int:
     """Heal refreshes whose worker is lost; the number of rows that changed.
 
-    Cancelled ones end, those with attempts left are queued again, the others fail.
+    Cancelled ones end, those with attempts left are queued again, the others fail; so does what a command
+    measured, since nobody waits for it any more.
     """
     now = now or timezone.now()
     lost = Refresh.objects.filter(state=State.RUNNING, heartbeat_at__lt=now - lease())
@@ -223,7 +225,13 @@ def sweep(now: datetime | None = None) -> int:
             live={},
             error=f"the worker was lost {MOST_ATTEMPTS} times",
         )
-        requeued = lost.update(state=State.QUEUED, heartbeat_at=None, live={})
+        of_command = lost.filter(trigger=Refresh.Trigger.COMMAND)
+        failed += of_command.update(
+            state=State.FAILED, finished_at=now, live={}, error="the command that measured is gone"
+        )
+        requeued = lost.update(
+            state=State.QUEUED, heartbeat_at=None, started_at=None, live={}, progress=0, message=LOST
+        )
         if ended + failed + requeued:
             MeasuredNode.objects.exclude(refresh__state=State.RUNNING).delete()
     return ended + failed + requeued

@@ -91,7 +91,7 @@ def plan_of(row: Refresh, claim: Claim) -> Plan:
         most_levels=options.get("most_levels", bounds.most_levels),
         resolution=options.get("resolution", bounds.resolution),
         lowest=options.get("lowest"),
-        highest=options.get("highest", highest),
+        highest=min(options.get("highest", highest), highest),
     )
     generator = maker(options.get("generator", bounds.generator), bounds.guidellm_bin)
     return Plan(endpoint, workload, profile.slo, profile.arrival, generator, effort)
@@ -119,8 +119,8 @@ def store(claim: Claim, row: Refresh, plan: Plan, outcome: Outcome) -> None:
             if not refreshes.stopped(claim):
                 log.warning("refresh %s is in other hands; its result is dropped", claim.pk)
             return
-        if not row.save_result:
-            return
+        if not row.save_result or (result.tok_per_sec is None and plan.effort.lowest is not None):
+            return  # that a raised lowest load fails says nothing of the loads below it
         now = timezone.now()
         measurement = Measurement.objects.create(
             variant=row.variant,

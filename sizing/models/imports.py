@@ -77,7 +77,7 @@ class BenchImport(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"import {self.pk} ({self.state})"
+        return f"import {self.pk}"
 
 
 class BenchFile(models.Model):

@@ -84,7 +84,13 @@ class Measurement(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.tok_per_sec.normalize():f} tok/s, {self.measured_at:%Y-%m-%d}"
+        rate = f"{round(self.tok_per_sec, 1).normalize():,f} tok/s" if self.slo_met else "SLO not met"
+        return f"{rate}, {self.measured_at:%Y-%m-%d}"
+
+    @property
+    def was_measured(self) -> bool:
+        """Whether a load generator gave the figure: then nobody may write another one."""
+        return bool(self.refresh_id or self.generator or self.workload)
 
     @property
     def slo(self) -> Slo:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
+from io import BytesIO
 from typing import BinaryIO
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Sum
 
 from sizing import tasks
 from sizing.measuring.files.texts import shown_name
@@ -25,19 +25,24 @@ from sizing.measuring.importing import (
     packed,
     read_file,
     refused,
+    stored_before,
     storing,
+    weight,
     with_labels,
 )
-from sizing.models import BenchFile, BenchImport, BenchProfile, Measurement, ServedModel, Variant
+from sizing.models import BenchFile, BenchImport, Measurement
 from sizing.models.locking import inventory_lock
 from sizing.services.errors import DeskError
+from sizing.services.import_wish import Wish as Wish
+from sizing.services.import_wish import time_of as time_of
+from sizing.services.import_wish import wish as wish
 
 MIB = 1024 * 1024
 MOST_FILES = 100
 MOST_FILE_BYTES = 50 * MIB
 MOST_BYTES = 200 * MIB
 LARGE_BYTES = 5 * MIB
-"""More than this in all is read by a worker, not by who asks."""
+"""Unpacked; more than this in all is read by a worker, not by who asks."""
 
 State = BenchImport.State
 
@@ -58,85 +63,6 @@ class Upload:
     open: Callable[[], AbstractContextManager[BinaryIO]]
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What files are given for.
-
-    Without a variant they are looked at only; without a profile the default SLO judges them.
-    force: points of another shape count too, with a warning. leave_out_broken: what is broken or of
-    another shape is left out on purpose.
-    """
-
-    variant: Variant | None = None
-    profile: BenchProfile | None = None
-    force: bool = False
-    leave_out_broken: bool = False
-
-
-def wish(
-    model: str | None = None,
-    variant: str | None = None,
-    profile: str | None = None,
-    *,
-    force: bool = False,
-    leave_out_broken: bool = False,
-    to_store: bool = True,
-) -> Wish:
-    """The rows that these names mean.
-
-    variant: left out, the model's only one. profile: left out, the model's default. DeskError 404 where
-    there is no such model, 400 with the names that there are; and, to store, where the model is left out.
-    """
-    if model is None:
-        if variant is not None:
-            raise DeskError(
-                "a variant is one of a model: name the model too", fields={"model": ["is missing"]}
-            )
-        if to_store:
-            raise DeskError(
-                "name the model that was measured, its variant, and the bench profile",
-                fields={"model": ["is missing"]},
-            )
-        on = None if profile is None else _profile(profile)
-        return Wish(None, on, force, leave_out_broken)
-    found = ServedModel.objects.select_related("default_profile").filter(name=model).first()
-    if found is None:
-        raise DeskError(f'no model "{model}"', code="not_found", status=404)
-    of = _variant(found, variant)
-    default = found.default_profile
-    if profile is None and default is None:
-        raise DeskError(
-            f"{model} has no default profile; name one of {_names_of_profiles()}", code="profile_required"
-        )
-    return Wish(of, default if profile is None else _profile(profile), force, leave_out_broken)
-
-
-def _variant(model: ServedModel, name: str | None) -> Variant:
-    there_are = {variant.name: variant for variant in model.variants.order_by("position", "id")}
-    names = ", ".join(there_are) or "none"
-    if name is None:
-        if len(there_are) != 1:
-            raise DeskError(
-                f"name the variant of {model.name} that was measured; there are {names}",
-                code="unknown_variant",
-            )
-        return next(iter(there_are.values()))
-    if name not in there_are:
-        raise DeskError(f'{model.name} has no variant "{name}"; there are {names}', code="unknown_variant")
-    return there_are[name]
-
-
-def _profile(name: str) -> BenchProfile:
-    found = BenchProfile.objects.filter(name=name).first()
-    if found is None:
-        raise DeskError(f'no profile "{name}"; there are {_names_of_profiles()}', code="unknown_profile")
-    return found
-
-
-def _names_of_profiles() -> str:
-    return ", ".join(BenchProfile.objects.order_by("name").values_list("name", flat=True)[:50]) or "none"
-
-
 # Looking at files ------------------------------------------------------------------------------------
 
 
@@ -144,13 +70,18 @@ def check_sizes(uploads: Sequence[Upload]) -> None:
     """DeskError where there are none, too many, or too large ones."""
     if not uploads:
         raise DeskError("no file was given", fields={"file": ["is missing"]})
-    if len(uploads) > MOST_FILES:
-        raise TooLarge(f"{len(uploads)} files were given; at most {MOST_FILES} are taken at once")
+    check_number(len(uploads))
     large = {shown_name(u.name): [_too_large(u.name)] for u in uploads if u.size > MOST_FILE_BYTES}
     if large:
         raise TooLarge(next(iter(large.values()))[0], fields=large)
     if sum(upload.size for upload in uploads) > MOST_BYTES:
         raise TooLarge(f"the files have more than {MOST_BYTES // MIB} MiB in all")
+
+
+def check_number(files: int) -> None:
+    """DeskError where there are more files than are taken."""
+    if files > MOST_FILES:
+        raise TooLarge(f"{files} files were given; at most {MOST_FILES} are taken at once")
 
 
 def _too_large(name: str) -> str:
@@ -159,7 +90,15 @@ def _too_large(name: str) -> str:
 
 def is_large(uploads: Sequence[Upload]) -> bool:
     """Whether a worker has to read the files, for it takes long."""
-    return sum(upload.size for upload in uploads) > LARGE_BYTES
+    left = LARGE_BYTES
+    for upload in uploads:
+        if upload.size > left:
+            return True
+        with upload.open() as opened:
+            left -= weight(opened, left)
+        if left < 0:
+            return True
+    return False
 
 
 def read_all(uploads: Sequence[Upload], told: Callable[[int], None] = lambda size: None) -> list[ReadFile]:
@@ -178,7 +117,14 @@ def read_all(uploads: Sequence[Upload], told: Callable[[int], None] = lambda siz
 def look_at(files: Sequence[ReadFile], wanted: Wish) -> Considered:
     """What files say together, for what they are given."""
     asked = asked_of(wanted.profile) if wanted.profile else None
-    considered = consider(files, asked, force=wanted.force, leave_out=wanted.leave_out_broken)
+    considered = consider(
+        files,
+        asked,
+        force=wanted.force,
+        leave_out=wanted.leave_out_broken,
+        declared=wanted.measured_at,
+        noted=stored_before(files, wanted.variant, wanted.profile),
+    )
     if considered.too_many:
         raise TooLarge(considered.too_many)
     return considered
@@ -225,8 +171,9 @@ def take(
     with ExitStack() as stack:
         packs = _packs(uploads, stack)
         if files is None and is_large(uploads):
+            declared = {"declared_at": wanted.measured_at.isoformat()} if wanted.measured_at else {}
             with transaction.atomic():
-                row = BenchImport.objects.create(**fields)
+                row = BenchImport.objects.create(**fields, preview=declared)
                 storing.keep_files(row, packs)
                 transaction.on_commit(lambda: tasks.wake_for_import(row.pk))
             return row
@@ -283,8 +230,7 @@ def read_again(pk: int, *, force: bool, leave_out_broken: bool, to_store: bool =
     Small ones are read here, and large ones by a worker. DeskError 409 unless it is done, and where a small
     one cannot be stored.
     """
-    files = BenchFile.objects.filter(bench_import=pk)
-    large = (files.aggregate(size=Sum("size"))["size"] or 0) > LARGE_BYTES
+    large = is_large([_kept(file) for file in BenchFile.objects.filter(bench_import=pk)])
     with transaction.atomic():
         changed = BenchImport.objects.filter(pk=pk, state=State.DONE).update(
             state=State.QUEUED,
@@ -303,6 +249,10 @@ def read_again(pk: int, *, force: bool, leave_out_broken: bool, to_store: bool =
         if to_store:
             _store(pk)
     return BenchImport.objects.get(pk=pk)
+
+
+def _kept(file: BenchFile) -> Upload:
+    return Upload(file.name, file.size, lambda: BytesIO(file.read()))
 
 
 def discard(pk: int) -> None:

@@ -259,3 +259,43 @@ def test_the_list_says_what_came_of_each(llama: Variant, chat: BenchProfile, bos
     # The files of one are its measurement's now, of another still its own.
     for name in ("c8.json", "cut.json"):
         assert "1 bench import " in words(boss.get(LIST, {"q": name}).content.decode())
+
+
+def test_where_only_another_percentile_is_told_that_one_is_shown(
+    llama: Variant, chat: BenchProfile, boss: Client
+) -> None:
+    only_p99 = {name: value for name, value in vllm().items() if not name.startswith("p95_")}
+    row = given(boss, llama, chat, ("a.json", only_p99))
+    body = page(boss, row)
+    assert '<td class="desk-n">p99 70</td>' in body
+    assert "p99 latency, share of its limit" in body
+    said = words(body)
+    assert "TTFT p99 TPOT p99" in said
+    assert "Where p95 is not told, p99 is shown." in said
+    row = given(boss, llama, chat, PASSES)
+    assert "is not told" not in words(page(boss, row))
+
+
+def test_the_time_may_be_declared_on_the_page(llama: Variant, chat: BenchProfile, boss: Client) -> None:
+    undated = ("a.json", vllm(date=None))
+    response = give(boss, llama, chat, undated, measured_at="2999-01-01")
+    said = "A time of measurement that has passed was expected, not 2999-01-01 00:00 UTC."
+    assert errors_of(response, "measured_at") == [said]
+    row = given(boss, llama, chat, undated, measured_at="2026-05-01 10:00")
+    assert "2026-05-01 10:00 UTC" in words(page(boss, row))
+
+
+def test_the_variant_is_shown_as_required(boss: Client) -> None:
+    body = boss.get(GIVE).content.decode()
+    assert re.search(r'<label class="required" for="id_variant">', body)
+    assert not re.search(r'<label class="required" for="id_profile">', body)
+
+
+def test_the_list_says_of_a_stored_one_that_the_slo_is_not_met(
+    llama: Variant, chat: BenchProfile, boss: Client
+) -> None:
+    row = given(boss, llama, chat, FAILS)
+    do(boss, row, "store")
+    body = words(boss.get(LIST).content.decode())
+    assert "SLO not met" in body
+    assert "0 tok/s" not in body

@@ -59,7 +59,7 @@ def test_storing_leads_to_the_measurement_with_its_levels_and_files(
     assert "The measurement is stored, with its files beside it." in body
     assert f"by import {row.pk} of result files" in body
     assert [str(entry.object_repr) for entry in LogEntry.objects.order_by("pk")] == [
-        f"import {row.pk} (done)",
+        f"import {row.pk}",
         "256 tok/s, 2026-11-30",
     ]
 
@@ -117,9 +117,15 @@ def test_a_broken_file_is_one_line_and_the_others_are_shown_all_the_same(
     row = given(boss, llama, chat, PASSES, BROKEN)
     body = page(boss, row)
     said = words(body)
-    assert "Why it cannot be stored as it is cut.json: line 1: the JSON that begins here is cut off" in said
+    assert (
+        "Why it cannot be stored as it is cut.json: line 1: the JSON that begins here is cut off;"
+        " its end was expected" in said
+    )
     assert "Without what is refused, one replica serves at least 256 tok/s on chat." in said
-    assert '<p class="desk-problem">line 1: the JSON that begins here is cut off</p>' in body
+    assert (
+        '<p class="desk-problem">line 1: the JSON that begins here is cut off; its end was expected</p>'
+        in body
+    )
     assert f'action="{url(row, "store")}"' not in body
     assert f'action="{url(row, "force")}"' not in body
     assert "cut.json: line 1" in do(boss, row, "store")
@@ -131,7 +137,10 @@ def test_broken_files_are_left_out_on_purpose(llama: Variant, chat: BenchProfile
     assert "The measurement is stored" in do(boss, row, "leave-out")
     measurement = Measurement.objects.get()
     assert str(measurement.tok_per_sec) == "256.000000"
-    assert "left out: cut.json: line 1: the JSON that begins here is cut off" in measurement.warnings
+    assert (
+        "left out: cut.json: line 1: the JSON that begins here is cut off; its end was expected"
+        in measurement.warnings
+    )
 
 
 def test_where_nothing_is_left_there_is_nothing_to_store(

@@ -21,7 +21,18 @@ from tests.imports.files import rate, slow
 
 PATH = "/api/v1/measurements/import"
 DATE = "20250630-100000"
-CUT_OFF = "line 1: the JSON that begins here is cut off"
+SHOWN = (
+    "files",
+    "sweeps",
+    "storable",
+    "refused",
+    "warnings",
+    "levels",
+    "slo",
+    "measured_at",
+    "declared_at",
+)
+CUT_OFF = "line 1: the JSON that begins here is cut off; its end was expected"
 FOR_LLAMA = {"model": LLAMA, "variant": "h100-tp2", "profile": "chat"}
 
 
@@ -60,7 +71,7 @@ def test_a_dry_run_shows_what_the_files_say_and_stores_nothing(
     answer = post(admin, [*right(), file("c.json", b"{")], slash, dry_run="true")
     assert answer.status_code == 200
     body = answer.json()
-    assert list(body) == ["files", "sweeps", "storable", "refused", "warnings"]
+    assert list(body) == list(SHOWN)
     assert [(f["file"], f["tool"], f["error"]) for f in body["files"]] == [
         ("a.json", "vllm bench serve", None),
         ("b.json", "vllm bench serve", None),
@@ -193,7 +204,9 @@ def test_a_form_without_a_file_is_a_400(admin: APIClient, chat: dict[str, Any]) 
 
 def test_an_empty_file_is_told_to_be_empty(admin: APIClient, chat: dict[str, Any]) -> None:
     answer = post(admin, [file("a.json", b"")], **FOR_LLAMA)
-    assert answer.json()["fields"] == {"a.json": ["a.json: the file is empty"]}
+    assert answer.json()["fields"] == {
+        "a.json": ["a.json: the file is empty; a load generator's result was expected"]
+    }
 
 
 def test_a_parameter_of_the_query_is_refused(admin: APIClient, chat: dict[str, Any]) -> None:
@@ -316,7 +329,7 @@ def test_an_upload_that_is_too_large_is_a_413(
     answer = post(admin, files, **FOR_LLAMA)
     assert (answer.status_code, answer.json()) == (
         413,
-        {"error": "too many files were given at once", "code": "too_large"},
+        {"error": "too many files were given; at most 100 are taken at once", "code": "too_large"},
     )
     monkeypatch.setattr(parsers, "LARGEST_UPLOAD", 2 * 1024 * 1024)
     answer = post(admin, [file("a.json", b"{", 3_000_000)], **FOR_LLAMA)
@@ -405,6 +418,7 @@ def test_more_levels_take_no_more_queries(admin: APIClient, chat: dict[str, Any]
             assert post(admin, [file("a.json", text)], **FOR_LLAMA).status_code == 201
         return len(captured)
 
+    queries(3)  # the first one also reads what is kept from one request to the next
     assert queries(2) == queries(40) <= 30
 
 
@@ -420,3 +434,35 @@ def test_a_refresh_and_other_measurements_are_left_alone(admin: APIClient, chat:
     post(admin, right(), **FOR_LLAMA)
     assert list(Refresh.objects.values()) == kept
     assert Measurement.objects.filter(pk=hand.pk).values().get() == before
+
+
+def test_a_dry_run_and_a_stored_preview_have_the_same_form(admin: APIClient, chat: dict[str, Any]) -> None:
+    dry = post(admin, right(), dry_run="true", **FOR_LLAMA).json()
+    stored = post(admin, right(), **FOR_LLAMA).json()["preview"]
+    assert dry == stored
+    assert set(dry) == set(SHOWN)
+    assert [(level["file"], level["verdict"]) for level in dry["levels"]] == [
+        ("a.json", "pass"),
+        ("b.json", "fail"),
+    ]
+    assert dry["slo"] == {"ttft_ms": 500.0, "itl_ms": 50.0, "e2e_ms": None, "percentile": 95.0}
+    assert (dry["measured_at"], dry["declared_at"]) == ("2025-06-30T10:00:00+00:00", None)
+
+
+def test_the_time_of_files_that_do_not_say_it_may_be_declared(admin: APIClient, chat: dict[str, Any]) -> None:
+    undated = [file("a.json", rate(2, 60, date=None))]
+    answer = post(admin, undated, **FOR_LLAMA, measured_at="2025-06-30T10:00:00+02:00")
+    assert (answer.status_code, answer.json()["measurement"]["measured_at"]) == (201, "2025-06-30T08:00:00Z")
+    answer = post(admin, right(), **FOR_LLAMA, measured_at="soon")
+    assert (answer.status_code, answer.json()["fields"]) == (
+        400,
+        {"measured_at": ["the time of a measurement was expected in ISO 8601, like 2026-11-30T14:05Z"]},
+    )
+
+
+def test_nothing_is_shown_of_an_import_with_a_declared_time_before_it_is_read(
+    admin: APIClient, chat: dict[str, Any]
+) -> None:
+    large = [file("a.json", rate(2, 60, date=None), 6_000_000)]
+    answer = post(admin, large, **FOR_LLAMA, measured_at="2025-06-30")
+    assert (answer.status_code, answer.json()["preview"]) == (202, None)

@@ -165,8 +165,16 @@ def test_what_was_measured_is_not_written_by_callers(admin: APIClient, fleet: di
     path = f"/api/v1/measurements/{measurement.pk}"
     before = admin.get(path).json()
     written = before | {"bracket": "999", "levels": [], "refresh": None, "workload": {"seed": 1}}
-    assert admin.put(path, written).json() == before
+    assert admin.put(path, written).status_code == 409
     assert admin.get(path).json() == before
+
+
+def test_what_only_the_desk_writes_is_not_written_by_callers(admin: APIClient, fleet: dict[str, Any]) -> None:
+    Measurement.objects.update(generator="", workload={}, refresh=None)
+    path = f"/api/v1/measurements/{fleet['measurements'].pk}"
+    before = admin.get(path).json()
+    written = before | {"bracket": "999", "levels": [{}], "refresh": 1, "workload": {"seed": 1}}
+    assert admin.put(path, written).json() == before
 
 
 def test_a_run_that_failed_is_found_beside_the_last_valid_measurement(
@@ -179,3 +187,21 @@ def test_a_run_that_failed_is_found_beside_the_last_valid_measurement(
         (fleet["refreshes"].pk, "the replica went away at 4 streams")
     ]
     assert admin.get("/api/v1/measurements").json() == before
+
+
+def test_a_figure_that_was_measured_is_not_changed_by_callers(
+    admin: APIClient, fleet: dict[str, Any]
+) -> None:
+    path = f"/api/v1/measurements/{fleet['measurements'].pk}"
+    Measurement.objects.update(generator="builtin 1")
+    before = Measurement.objects.values().get(pk=fleet["measurements"].pk)
+    answer = admin.patch(path, {"tok_per_sec": 1})
+    assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
+    assert Measurement.objects.values().get(pk=fleet["measurements"].pk) == before
+
+
+def test_a_variant_that_changed_is_told_at_once(admin: APIClient, fleet: dict[str, Any]) -> None:
+    measured = fleet["measurements"]
+    Measurement.objects.filter(pk=measured.pk).update(variant_shape="1 GPU, the whole GPU")
+    reason = admin.get(f"/api/v1/measurements/{measured.pk}").json()["stale_reason"]
+    assert reason.startswith("the variant changed: measured with 1 GPU, the whole GPU, now ")

@@ -12,7 +12,16 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 
-ALL = ["target", "load_inventory", "dump_inventory", "create_token", "up"]
+ALL = [
+    "target",
+    "bench",
+    "import_bench",
+    "load_inventory",
+    "dump_inventory",
+    "create_token",
+    "up",
+    "simulate_replica",
+]
 
 
 class Full(StringIO):

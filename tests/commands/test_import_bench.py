@@ -17,7 +17,7 @@ from tests.files import builders as results
 from tests.imports.files import rate, slow, streams
 
 DATE = "20250630-100000"
-CUT_OFF = "line 1: the JSON that begins here is cut off"
+CUT_OFF = "line 1: the JSON that begins here is cut off; its end was expected"
 
 
 def run(*words: Any) -> tuple[int, str, str]:
@@ -291,3 +291,39 @@ def test_a_newer_measurement_is_told_to_count(right: list[str]) -> None:
 def test_a_wrong_word_is_one_line_and_exit_2(right: list[str], words: tuple[str, ...], error: str) -> None:
     assert run(*right, *words) == (2, "", f"{error}\n")
     assert not BenchImport.objects.exists()
+
+
+@pytest.mark.usefixtures("fleet")
+@pytest.mark.parametrize("words", [(), ("--dry-run",)])
+def test_a_file_that_is_named_twice_is_refused(right: list[str], words: tuple[str, ...]) -> None:
+    code, _, err = run(right[0], right[0], "--model", "llama", *words)
+    line = f"{right[0]} (2): each file once was expected, this is {right[0]} again"
+    assert (code, err.splitlines()[0]) == (2, line)
+    assert not BenchImport.objects.exists()
+
+
+@pytest.mark.usefixtures("fleet")
+def test_the_time_may_be_declared_where_the_files_do_not_say_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(rate(2, 60, date=None)))
+    code, _, err = run(path, "--model", "llama", "--measured-at", "2999-01-01")
+    assert (code, err) == (
+        2,
+        "a time of measurement that has passed was expected, not 2999-01-01 00:00 UTC\n",
+    )
+    code, out, _ = run(path, "--model", "llama", "--measured-at", "2025-06-30T10:00+02:00")
+    assert (code, Measurement.objects.get().warnings) == (0, [])
+    assert "measured 2025-06-30 08:00 UTC" in out
+
+
+def test_a_dry_run_takes_no_more_files_than_are_stored_at_once(right: list[str]) -> None:
+    assert run(*[right[0]] * 101, "--dry-run") == (
+        2,
+        "",
+        "101 files were given; at most 100 are taken at once\n",
+    )
+
+
+def test_an_empty_name_is_no_folder() -> None:
+    code, _, err = run("", "--dry-run")
+    assert (code, err) == (2, '"": the name of a file was expected\n')

@@ -220,3 +220,11 @@ def test_an_outvoted_measurement_does_not_steer_the_way_up():
     assert next_step(seen, SLO, CONCURRENCY, Bounds(1, 256)) == Step(
         8, False, "looking for a load that fails"
     )
+
+
+def test_the_stream_between_a_settled_load_and_one_that_passed_and_failed_is_tried():
+    passed, failed = Verdict.PASS, Verdict.FAIL
+    found = [said(load, passed) for load in (1, 8, 28)] + [said(35, failed), said(29, failed)]
+    found += [said(28, failed), said(26, passed), said(26, passed)]
+    step = next_step(found, SLO, CONCURRENCY, Bounds(1, 256))
+    assert step == Step(27, True, "narrowing")

@@ -62,7 +62,16 @@ def test_a_next_level_that_proves_nothing_leaves_a_floor(verdict, words):
 def test_a_fail_further_up_makes_an_edge_too():
     found = at_slo([said(1, PASS), said(8, UNKNOWN), said(9, FAIL)])
     assert (found.bound, found.load) == (EDGE, 1)
-    assert found.bracket == "100 tok/s; the next level tried, 800, could not be told"
+    next_one = "100 tok/s; the next level tried, 800, could not be told"
+    assert found.bracket == f"{next_one}, and a higher one, 900, failed"
+
+
+def test_a_repeat_that_gave_nothing_is_no_part_of_the_figure_of_its_load():
+    nothing = Judged(
+        Level(arrival=POISSON, load=8, tok_per_sec=0, completed=0), INVALID, "no request completed"
+    )
+    found = at_slo([said(1, PASS), said(8, PASS, 128), nothing])
+    assert found.bracket == "at least 100 tok/s; the next level tried, 128, was invalid"
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ FROM_THE_START = {
 }
 
 LATER = {
-    "die_after=40": "cannot be reached: Connect call failed (address)",
+    "die_after=40": "cannot be reached: Connection refused",
     "hang=40": "did not end an answer within N s",
     "busy": "failed a lone request (http 429): the simulated engine is busy",
     "endless": "failed a lone request (answer too large)",

@@ -25,7 +25,9 @@ ODD = st.one_of(
     st.booleans(),
     st.integers(-(10**30), 10**30),
     st.floats(),
-    st.sampled_from([0, 0.0, 1e-300, 1e14, 10**400, "", "inf", "NaN", "poisson", [], {}, [{}], {"a": []}]),
+    st.sampled_from(
+        [0, 0.0, 1e-300, 5e-324, 1e14, 10**400, "", "inf", "NaN", "poisson", [], {}, [{}], {"a": []}]
+    ),
     st.text(max_size=5),
     st.lists(st.floats(), max_size=3),
 )
@@ -35,6 +37,7 @@ def check(result: FileResult) -> None:
     """A result is points that can be shown as JSON, or an error in one line that names the file."""
     form = result_form(result)
     json.dumps(form, allow_nan=False)
+    json.dumps([point.level.as_dict() for point in result.points], allow_nan=False)
     if result.error is not None:
         assert result.error.startswith("f.json: ")
         assert result.error.isprintable()

@@ -93,8 +93,11 @@ def test_the_strategy_tells_the_arrival_and_the_load(values, arrival, load):
 
 
 def test_a_cap_that_was_reached_is_a_warning_and_one_that_was_not_is_none():
-    reached = only(strategy(type_="poisson", rate=9.0, max_concurrency=8))
+    reached = only(strategy(type_="poisson", rate=8.5, max_concurrency=8))
     assert any("held requests back" in warning for warning in reached.level.warnings)
+    assert (reached.level.arrival, reached.level.load) == (POISSON, 8.5)
+    held = only(strategy(type_="poisson", rate=80.0, max_concurrency=8)).level
+    assert (held.arrival, held.load) == (CONCURRENCY, 8.0)
     assert only(strategy(type_="poisson", rate=9.0, max_concurrency=9)).level.warnings == ()
 
 

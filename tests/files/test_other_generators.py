@@ -254,3 +254,66 @@ def test_llmperf_is_a_closed_loop_in_seconds():
     assert point.level.ttft.at[95.0] == pytest.approx(60.0)
     assert (point.level.requests_per_sec, point.output_tok_s) == (8.0, 256.0)
     assert "contains the first token" in point.level.warnings[0]
+
+
+def test_sglangs_details_tell_how_many_requests_failed_or_were_empty():
+    lists = {
+        "ttfts": [0.05] * 76 + [9.0] * 4,
+        "output_lens": [32] * 75 + [0] + [32] * 4,
+        "itls": [[0.02] * 31] * 80,
+        "errors": [""] * 76 + ["refused"] * 4,
+    }
+    level = only(sglang(completed=76, **lists)).level
+    assert (level.sent, level.completed, level.failed) == (80, 75, 5)
+    assert level.ttft.at[95.0] == pytest.approx(50.0)
+    assert level.warnings == ("1 empty answers were counted as completed; they count as failed here",)
+    assert verdict(sglang(completed=76, **lists)) is Verdict.FAIL
+    level = only(sglang(completed=0, ttfts=[0.0] * 2, output_lens=[0] * 2, errors=["x", "y"])).level
+    assert (level.completed, level.failed) == (0, 2)
+
+
+def test_a_rate_that_is_a_word_leaves_the_load_of_its_line_untold():
+    lines = "\n".join(json.dumps(sglang(request_rate=rate)) for rate in ("trace", 8.0))
+    result = read(lines)
+    assert [point.level.load for point in result.points] == [None, 8.0]
+    assert [point.level.arrival for point in result.points] == [None, POISSON]
+
+
+def test_aiperfs_cap_that_kept_the_rate_from_being_reached_is_a_closed_loop():
+    def config(rate: float) -> dict[str, Any]:
+        return {"loadgen": {"concurrency": 8, "request_rate": rate}}
+
+    held = only(aiperf(input_config=config(50.0))).level
+    assert (held.arrival, held.load) == (CONCURRENCY, 8.0)
+    assert "taken as a closed loop of 8 streams" in held.warnings[0]
+    level = only(aiperf(input_config=config(8.5))).level
+    assert (level.arrival, level.load) == (POISSON, 8.5)
+
+
+def test_a_run_of_aiperf_in_which_all_failed_is_invalid():
+    whole = aiperf(error_request_count=metric("requests", 80.0))
+    kept = ("schema_version", "aiperf_version", "error_request_count", "benchmark_duration", "was_cancelled")
+    document = {key: whole[key] for key in kept}
+    level = only(document).level
+    assert (level.completed, level.failed, level.warnings) == (0, 80, ())
+    assert points_form([only(document)])[0]["why"] == "no request completed"
+
+
+@pytest.mark.parametrize("endpoint", [None, "v1/chat/completions"])
+def test_genai_perfs_flat_arguments_are_read(endpoint):
+    config = {
+        "model": ["sim-8b"],
+        "concurrency": 16,
+        "request_rate": None,
+        "endpoint": endpoint,
+        "output_tokens_mean": -1,
+        "streaming": True,
+    }
+    point = only(genai_perf(input_config=config))
+    assert (point.level.arrival, point.level.load, point.model) == (CONCURRENCY, 16.0, "sim-8b")
+
+
+@pytest.mark.parametrize("config", [5, [], {"concurrency": [1, 2]}, {"perf_analyzer": "x", "model_names": 1}])
+def test_an_odd_configuration_of_genai_perf_tells_no_load_and_refuses_nothing(config):
+    level = only(genai_perf(input_config=config)).level
+    assert (level.arrival, level.load, level.tok_per_sec) == (None, None, 256.0)

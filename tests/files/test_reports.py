@@ -159,6 +159,44 @@ def test_a_report_in_yaml_is_read():
 
 
 @pytest.mark.parametrize(
+    ("duration", "seconds"),
+    [
+        ("PT12.25S", 12.25),
+        ("PT10M", 600.0),
+        ("PT1H2M3S", 3723.0),
+        ("P1DT1S", 86_401.0),
+        ("PT", None),
+        ("P", None),
+        ("ten", None),
+    ],
+)
+def test_a_runs_duration_may_be_in_any_unit_up_to_days(duration, seconds):
+    text = YAML.replace("time: {", f"time: {{duration: {duration}, ")
+    assert only(text).level.duration_s == seconds
+
+
+def test_a_version_that_yaml_takes_for_a_number_is_that_version():
+    assert only(YAML.replace("'0.2'", "0.2")).tool == "llm-d Benchmark Report"
+    assert read(YAML.replace("'0.2'", "0.3")).error == (
+        "result.json: version: version 0.2 or 0.2.1 of the Benchmark Report was expected, 0.3 found"
+    )
+
+
+def test_a_rate_beside_streams_that_was_not_reached_is_a_closed_loop():
+    asked = YAML.replace("concurrency: .inf", "concurrency: 8")
+    achieved = "request_rate: {units: queries/s, mean: 5.0}"
+    level = only(f"{asked}        {achieved}\n").level
+    assert (level.arrival, level.load, level.requests_per_sec) == (CONCURRENCY, 8.0, 5.0)
+    assert only(f"{asked}        {achieved.replace('5.0', '9.5')}\n").level.arrival == POISSON
+
+
+def test_yaml_of_more_than_256_kib_is_not_read():
+    assert read(f"{YAML}# {'x' * 256 * 1024}").error == (
+        "result.json: larger than 256 KiB, the most that is read as YAML"
+    )
+
+
+@pytest.mark.parametrize(
     ("text", "why"),
     [
         (YAML + "a: &x [1]\nb: *x\n", "line 17: an alias, which is not read"),

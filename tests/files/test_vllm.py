@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pytest
 
@@ -218,3 +219,57 @@ def test_a_printed_result_that_is_cut_off_is_refused_by_its_line():
 
 def test_a_sound_result_has_no_warnings():
     assert all_warnings(read(vllm())) == []
+
+
+def test_a_rate_that_a_cap_kept_from_being_reached_is_a_closed_loop():
+    level = only(vllm(request_rate=100.0, p95_client_queue_time_ms=1500.0)).level
+    assert (level.arrival, level.load, level.delay_p95_s) == (CONCURRENCY, 8.0, None)
+    assert level.warnings == (
+        "100 requests/s were asked and 8 achieved with at most 8 at once: "
+        "taken as a closed loop of 8 streams",
+    )
+    assert only(vllm(request_rate=100.0, max_concurrency=None)).level.arrival == POISSON
+
+
+def test_an_answer_in_one_piece_is_told_without_its_end_to_end_time():
+    document = vllm(mean_ttft_ms=400.0, mean_tpot_ms=0.01)
+    assert "mean_e2el_ms" not in document
+    assert only(document).level.streamed is False
+    assert only({**document, "mean_tpot_ms": 1.0}).level.streamed is True
+
+
+def test_seconds_are_told_without_the_end_to_end_time():
+    document = vllm(mean_ttft_ms=0.4, mean_tpot_ms=0.02, mean_itl_ms=0.02)
+    assert "an answer of 32 tokens in 1.02 ms: are these seconds?" in all_warnings(read(document))
+
+
+def test_the_gaps_of_a_request_are_replaced_by_their_sum_and_faults_in_them_keep_their_place():
+    lists = {"ttfts": [0.5, 0.5], "output_lens": [3, 3], "generated_texts": ["]", "["], "errors": ["", ""]}
+    document = vllm(itls=[[0.25, 0.75], [1, 1]], **lists)
+    assert only(document).level.e2e.at[50.0] == 2000.0
+    assert only(vllm(itls=[[0.25, None], []], **lists)).level.e2e.at[50.0] == 625.0
+    assert read(vllm(itls=[[0.25], [0.25, -1]], **lists)).error == (
+        "result.json: itls[1][1]: a number from 0 to 1e+15 was expected, -1 found"
+    )
+    assert read(vllm(itls=[[[[0.25]]]], **lists)).error == (
+        "result.json: itls[0][0]: a number was expected, a list found"
+    )
+
+
+def test_a_detailed_file_is_read_in_little_more_than_its_own_size():
+    gaps = "[" + "0.0333333333, " * 499 + "0.0333333333]"
+    head = json.dumps(vllm(ttfts=[0.5] * 2000, output_lens=[501] * 2000))[:-1]
+    text = f'{head}, "generated_texts": [not, even, parsed], "itls": [{", ".join([gaps] * 2000)}]}}'.encode()
+    tracemalloc.start()
+    result = read(text)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert result.points[0].level.e2e.at[50.0] == pytest.approx(500 + 500 * 33.3333333)
+    assert peak < len(text)
+
+
+def test_a_printed_result_without_failed_requests_does_not_tell_them():
+    text = VLLM_CONSOLE.replace("Failed requests:                         0\n", "")
+    level = only(text).level
+    assert (level.failed, level.sent) == (None, None)
+    assert "how many requests failed is not told" in level.warnings

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sizing.domain.levels import CONCURRENCY, POISSON, Slo
-from sizing.measuring.importing import Considered, consider
+from sizing.domain.levels import CONCURRENCY, POISSON, Slo, Spread
+from sizing.measuring.importing import Considered, consider, given, read_file
 from sizing.measuring.importing.considering import MOST_POINTS
 from tests.files import builders
 from tests.imports.files import CHAT, LOOPED, rate, read, slow, streams, untold
@@ -117,7 +117,7 @@ def test_points_of_another_shape_can_be_left_out_on_purpose() -> None:
 
 def test_a_broken_file_refuses_the_whole_and_the_others_are_still_shown() -> None:
     considered = consider(read(a=rate(2, 60), b="{"), CHAT)
-    line = "b.json: line 1: the JSON that begins here is cut off"
+    line = "b.json: line 1: the JSON that begins here is cut off; its end was expected"
     assert considered.refused == {"b.json": [line]}
     preview = considered.preview()
     assert [file["error"] for file in preview["files"]] == [None, line]
@@ -128,7 +128,9 @@ def test_a_broken_file_refuses_the_whole_and_the_others_are_still_shown() -> Non
 def test_a_broken_file_can_be_left_out_on_purpose() -> None:
     considered = consider(read(a=rate(2, 60), b="{"), CHAT, leave_out=True)
     assert (considered.refused, figure(considered)) == ({}, (60.0, "floor", 2.0))
-    assert considered.warnings == ("left out: b.json: line 1: the JSON that begins here is cut off",)
+    assert considered.warnings == (
+        "left out: b.json: line 1: the JSON that begins here is cut off; its end was expected",
+    )
 
 
 def test_where_everything_is_left_out_nothing_may_be_stored() -> None:
@@ -239,3 +241,28 @@ def test_more_points_than_can_be_a_sweep_are_too_many() -> None:
     lines = "\n".join(['{"model_id": "m", "num_prompts": 1, "median_ttft_ms": 1}'] * (MOST_POINTS + 1))
     considered = consider(read(a=lines), CHAT)
     assert considered.too_many == "the files have 1,001 load points; at most 1,000 are read together"
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"requests_per_sec": float("inf")}, "request_rate"),
+        ({"sent_per_sec": float("nan")}, "sent_per_sec"),
+        ({"ttft": Spread(1e200, {})}, "ttft_ms.mean"),
+    ],
+)
+def test_a_number_that_no_database_keeps_refuses_its_file_whatever_the_reader_takes(
+    changes: dict[str, Any], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = builders.read(rate(2, 60), "a.json")
+    (point,) = right.points
+    odd = replace(right, points=(replace(point, level=replace(point.level, **changes)),))
+    monkeypatch.setattr(given, "read_results", lambda name, data: odd)
+    found = read_file("a.json", b"{}").result
+    line = f"a.json: {name} was expected to be a finite number below 1e100"
+    assert (found.error, found.points) == (line, ())
+
+
+def test_more_tokens_than_a_measurement_takes_are_refused_at_their_point() -> None:
+    considered = consider(read(a=rate(2, 1e14)), CHAT)
+    assert considered.refused == {"a.json": ["a.json: 1e+14 tok/s are more than can be"]}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import json
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, BinaryIO
@@ -104,7 +106,7 @@ def test_an_slo_that_is_not_met_is_stored_as_such_and_never_counts(wish: Wish) -
 def test_a_broken_file_beside_right_ones_changes_nothing(wish: Wish) -> None:
     with pytest.raises(DeskError) as refused:
         imports.take([*right(), upload("d.json", b"{")], wish, trigger="api", to_store=True)
-    line = "d.json: line 1: the JSON that begins here is cut off"
+    line = "d.json: line 1: the JSON that begins here is cut off; its end was expected"
     assert refused.value.message == f"{line}; nothing was stored"
     assert (refused.value.status, refused.value.fields) == (400, {"d.json": [line]})
     assert counts() == (0, 0, 0, 0)
@@ -114,7 +116,9 @@ def test_what_is_left_out_on_purpose_is_kept_and_told(wish: Wish) -> None:
     on_purpose = Wish(wish.variant, wish.profile, leave_out_broken=True)
     imports.take([*right(), upload("d.json", b"{")], on_purpose, trigger="api", to_store=True)
     measured = Measurement.objects.get()
-    assert measured.warnings == ["left out: d.json: line 1: the JSON that begins here is cut off"]
+    assert measured.warnings == [
+        "left out: d.json: line 1: the JSON that begins here is cut off; its end was expected"
+    ]
     assert measured.files.count() == 4
 
 
@@ -160,7 +164,8 @@ def test_what_is_refused_can_be_looked_at_but_not_stored(wish: Wish) -> None:
     with pytest.raises(DeskError) as refused:
         imports.store(row.pk)
     assert refused.value.message == (
-        f"import {row.pk} cannot be stored: a.json: line 1: the JSON that begins here is cut off"
+        f"import {row.pk} cannot be stored: a.json: line 1: the JSON that begins here is cut off;"
+        " its end was expected"
     )
     assert counts() == (0, 0, 1, 1)
 
@@ -265,7 +270,9 @@ def test_what_is_wrong_in_a_large_upload_stands_in_its_row(wish: Wish) -> None:
     tasks.read_import(row.pk)
     row.refresh_from_db()
     assert (row.state, row.error) == ("done", "")
-    assert row.preview["refused"] == ["b.json: line 1: the JSON that begins here is cut off"]
+    assert row.preview["refused"] == [
+        "b.json: line 1: the JSON that begins here is cut off; its end was expected"
+    ]
     assert not Measurement.objects.exists()
 
 
@@ -430,3 +437,37 @@ def test_an_older_measurement_does_not_hide_a_newer_one(wish: Wish) -> None:
 def test_a_closed_loop_is_stored_with_its_label(wish: Wish) -> None:
     imports.take([upload("a.json", streams(8, 256, date=DATE))], wish, trigger="api", to_store=True)
     assert Measurement.objects.get().warnings == ["closed loop: chat says poisson; closed loop flatters"]
+
+
+def test_a_small_file_that_unpacks_to_a_large_one_is_for_a_worker(wish: Wish) -> None:
+    raw = json.dumps(rate(2, 60, date=DATE)).encode() + b" " * imports.LARGE_BYTES
+    packed = gzip.compress(raw)
+    assert len(packed) < 20_000
+    row = imports.take([upload("a.json.gz", packed)], wish, trigger="api")
+    assert (row.state, row.preview) == ("queued", {})
+    life.run(row.pk)
+    again = imports.read_again(row.pk, force=True, leave_out_broken=False)
+    assert again.state == "queued"
+
+
+def test_a_declared_time_is_kept_for_the_worker_and_for_another_look(wish: Wish) -> None:
+    at = datetime(2025, 7, 1, tzinfo=UTC)
+    row = imports.take([large(rate(2, 60, date=None))], replace(wish, measured_at=at), trigger="api")
+    life.run(row.pk)
+    imports.read_again(row.pk, force=True, leave_out_broken=False)
+    life.run(row.pk)
+    assert imports.store(row.pk).measured_at == at
+
+
+def test_what_was_stored_before_is_told_with_its_measurement(wish: Wish) -> None:
+    first = imports.take(right(), wish, trigger="api", to_store=True).measurement
+    assert first is not None
+    assert first.warnings == []
+    line = f"a.json and 2 more: stored before, in measurement {first.pk} of 2025-06-30 10:00 UTC"
+    again = imports.take(right(), wish, trigger="api")
+    assert again.preview["warnings"] == [line]
+    BenchImport.objects.filter(pk=again.pk).update(state="queued")
+    life.run(again.pk)
+    assert imports.store(again.pk).warnings == [line]
+    other = builders.profile("other", input_tokens=64, output_tokens=32, ttft_ms=500, itl_ms=50)
+    assert imports.take(right(), replace(wish, profile=other), trigger="api").preview["warnings"] == []

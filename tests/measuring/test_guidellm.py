@@ -177,9 +177,11 @@ def test_the_watcher_is_told_how_far_it_is(stub):
 
 def test_a_watcher_ends_the_whole_group(stub, scratch):
     seen: dict[int, psutil.Process] = {}
+    others = {child.pid for child in psutil.Process().children(recursive=True)}
 
     def watch(progress: Progress) -> bool:
-        seen.update({child.pid: child for child in psutil.Process().children(recursive=True)})
+        children = psutil.Process().children(recursive=True)
+        seen.update({child.pid: child for child in children if child.pid not in others})
         return len(seen) < 3  # the leash, the program, and what it started
 
     with pytest.raises(Stopped):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from sizing.measuring.loadgen.guard import allowed, guarded_session, origin_of, read_networks
 from sizing.measuring.seam import Endpoint, MeasuringError
+from tests.measuring.loop import in_a_loop
 from tests.measuring.raw_server import raw_server
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -24,7 +24,7 @@ def get(url: str, networks: tuple[str, ...] = ("127.0.0.0/8",), key: str = "", o
         async with guarded_session(endpoint) as session, session.get(other or url) as response:
             return await response.read()
 
-    return asyncio.run(ask())
+    return in_a_loop(ask())
 
 
 def keeping(heard: list[bytes]) -> Callable[[bytes], list[bytes]]:

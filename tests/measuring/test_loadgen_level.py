@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from sizing.measuring.loadgen.guard import guarded_session
 from sizing.measuring.loadgen.level import LevelRun
 from sizing.measuring.loadgen.summary import Window
 from sizing.measuring.seam import Endpoint, Limits, Load, MeasuringError, Progress, Workload
+from tests.measuring.loop import in_a_loop
 from tests.measuring.simulated import forget_truth, simulated_replica, truth
 
 SLO = Slo(ttft_ms=500, itl_ms=50)
@@ -39,7 +39,7 @@ def run(
             level_run = LevelRun(session, target, workload, load, limits, lambda _: None)
             return await level_run.run(), level_run.window
 
-    return asyncio.run(work())
+    return in_a_loop(work())
 
 
 @contextmanager
@@ -209,7 +209,7 @@ def test_progress_is_told_while_it_runs() -> None:
             await LevelRun(session, target, WORKLOAD, Load(CONCURRENCY, 4), LIMITS, told.append).run()
 
     with simulated_replica() as url:
-        asyncio.run(work(url))
+        in_a_loop(work(url))
     assert [p.seconds for p in told] == sorted(p.seconds for p in told)
     assert told[-1].completed > 0
     assert told[-1].tok_per_sec == pytest.approx(32_000 * 4 / (33 * 24 + 4 * 20), rel=0.2)

@@ -103,7 +103,18 @@ def test_the_sweep_queues_a_lost_refresh_again(row: Refresh) -> None:
     assert refreshes.sweep() == 1
     assert state(row) == "queued"
     assert refreshes.waiting() == [row.pk]
+    assert (row.message, row.progress, row.started_at) == (refreshes.LOST, 0, None)
     assert refreshes.sweep() == 0
+
+
+def test_what_a_killed_command_measured_is_not_taken_up_by_a_worker(row: Refresh) -> None:
+    Refresh.objects.update(trigger="command")
+    claimed(row)
+    lose_worker(row)
+    assert refreshes.sweep() == 1
+    assert state(row) == "failed"
+    assert row.error == "the command that measured is gone"
+    assert not MeasuredNode.objects.exists()
 
 
 def test_the_sweep_fails_a_refresh_that_was_lost_three_times(row: Refresh) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -202,6 +203,32 @@ def test_the_engine_that_runs_now_is_looked_at(url: str) -> None:
     assert engines.look() == 1
     assert engines.look() == 0
     assert Variant.objects.get().engine_seen == Measurement.objects.get().engine
+
+
+def test_an_engine_that_is_told_in_part_is_no_news() -> None:
+    with simulated_replica(t0=3, a=0.2, model="llama", faults=["slow_version=30"]) as slow:
+        queued(slow)
+        Variant.objects.update(engine_seen="vLLM 0.1")
+        assert engines.look() == 0
+        assert Variant.objects.get().engine_seen == "vLLM 0.1"
+
+
+def test_no_option_goes_beyond_the_highest_load_of_the_desk(url: str, settings: Any) -> None:
+    settings.BENCH = replace(settings.BENCH, max_streams=4)
+    row = queued(url, {"lowest": 7, "highest": 9})
+    assert ran(row).state == "failed"
+    assert row.error == "no load lies between 7 and 4, the highest allowed"
+
+
+def test_one_token_has_no_time_between_tokens(url: str) -> None:
+    row = ran(queued(url, output_tokens=1, ttft_ms=None))
+    assert row.error == "an answer of one token has no time between tokens; limit another latency"
+
+
+def test_a_raised_lowest_load_that_fails_is_not_kept_as_a_measurement(url: str) -> None:
+    row = ran(queued(url, QUICK | {"lowest": 2}, itl_ms=1))
+    assert (row.state, Measurement.objects.count()) == ("done", 0)
+    assert row.message.startswith("not met at the lowest load tried: ")
 
 
 def test_a_replica_that_does_not_answer_changes_no_engine(url: str) -> None:

@@ -115,6 +115,20 @@ def test_another_engine_makes_a_measurement_stale(measured: Measurement) -> None
     assert_stale(measured, "the engine changed: measured with vLLM 0.10.2, now vLLM 0.11.0")
 
 
+def test_an_engine_that_is_not_known_is_no_other_engine(measured: Measurement) -> None:
+    Variant.objects.update(engine_seen="vLLM 0.11.0")
+    Measurement.objects.update(engine="")
+    assert not answer()["measurement"]["stale"]
+
+
 def test_a_measurement_by_hand_is_stale_by_age_alone(row: Measurement) -> None:
     Variant.objects.update(engine_seen="vLLM 0.11.0", gpus=2)
     assert not answer()["measurement"]["stale"]
+
+
+def test_what_a_measurement_warns_of_stands_in_the_answer(row: Measurement) -> None:
+    Measurement.objects.update(warnings=[f"other shape {number}" for number in range(7)])
+    assert answer()["warnings"] == [
+        *(f"the measurement of tp4: other shape {number}" for number in range(5)),
+        "the measurement of tp4 has 2 more warnings",
+    ]

@@ -121,7 +121,7 @@ def latency_chart(
         text(f"{percentile} latency, share of its limit", 8, TOP - 25, "name"),
         _load_name(unit),
         line((LEFT, y(1)), (RIGHT, y(1)), "slo"),
-        text("SLO", RIGHT, y(1) - 6, "slo-name", "end"),
+        text("SLO", LEFT + 4, y(1) - 6, "slo-name", "start"),
     ]
     for one, kind in zip(series, SERIES, strict=False):
         points = sorted((x(m.load), y(m.value)) for m in one.marks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, BinaryIO, cast
 
 from django import forms
@@ -85,6 +86,13 @@ class GivingForm(forms.Form):
         help_text="Take points whose input or output tokens differ from the profile's by more than 20 %;"
         " they are labeled “other shape”.",
     )
+    measured_at = forms.CharField(
+        required=False,
+        max_length=64,
+        label="Measured at, if the files do not say",
+        help_text="Date and time as in 2026-11-30T14:05, in UTC unless it ends in another zone, like +01:00."
+        " Empty: the time of the import.",
+    )
     model_name = forms.CharField(required=False, max_length=255, label="Model’s name")
     variant_name = forms.CharField(
         required=False, max_length=255, label="Variant’s name", help_text="Empty: the model's only one."
@@ -92,6 +100,12 @@ class GivingForm(forms.Form):
     profile_name = forms.CharField(
         required=False, max_length=255, label="Profile’s name", help_text="Empty: the model's default."
     )
+
+    def clean_measured_at(self) -> datetime | None:
+        try:
+            return imports.time_of(self.cleaned_data["measured_at"])
+        except DeskError as refusal:
+            raise ValidationError(f"{capitalized(refusal.message)}.") from None
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -115,7 +129,13 @@ class GivingForm(forms.Form):
         if not model:
             raise DeskError("choose the variant that was measured")
         on = profile.name if profile else cleaned.get("profile_name")
-        return imports.wish(model, name or None, on or None, force=cleaned["force"])
+        return imports.wish(
+            model,
+            name or None,
+            on or None,
+            force=cleaned["force"],
+            measured_at=cleaned.get("measured_at"),
+        )
 
 
 def capitalized(words: str) -> str:

@@ -22,7 +22,10 @@ from sizing.services.imports import MIB, MOST_BYTES
 FORMATS = (
     ("vLLM bench serve", "result file, detailed, appended, or the console's text"),
     ("GuideLLM", "its JSON report, all versions"),
-    ("AIPerf and genai-perf", "profile_export JSON: a point, a sweep, a search"),
+    (
+        "AIPerf and genai-perf",
+        "profile_export JSON: a point or a sweep; of a search each point, not its history",
+    ),
     ("inference-perf", "the stage_*_lifecycle_metrics files, not the summary"),
     ("SGLang bench_serving", "JSON lines, or the console's text"),
     ("InferenceX", "its result JSON"),
@@ -34,7 +37,7 @@ FORMATS = (
 TOO_LARGE = f"The files have more than {MOST_BYTES // MIB} MiB in all; nothing was read."
 
 # The files come after what was measured, so that it is known where there are too many of them.
-CHOSEN = ("variant", "profile", "result_files", "force")
+CHOSEN = ("variant", "profile", "result_files", "measured_at", "force")
 NAMED = ("model_name", "variant_name", "profile_name")
 
 
@@ -120,6 +123,9 @@ def _form(model_admin: Any, request: HttpRequest, data: Any = None) -> GivingFor
 
 
 def _page(model_admin: Any, request: HttpRequest, form: GivingForm) -> HttpResponse:
+    # To be shown as what it is; the names in its place are for browsers without scripts.
+    form.use_required_attribute = False
+    form.fields["variant"].required = True
     context = {
         **model_admin.admin_site.each_context(request),
         "title": "Import result files",

@@ -256,7 +256,9 @@ class BenchImportAdmin(DeskModelAdmin):
     @admin.display(description="what came of it")
     def outcome(self, row: BenchImport) -> str:
         if row.state == State.STORED:
-            return str(row.measurement) if row.measurement else "the measurement was deleted since"
+            if row.measurement is None:
+                return "the measurement was deleted since"
+            return str(row.measurement) if row.measurement.slo_met else "SLO not met"
         if row.state == State.DONE:
             return "can be stored" if cast(Any, row).right else "cannot be stored as it is"
         return words.one_line(row.error)

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from sizing.admin.charts import mark_key
 from sizing.admin.measured import words
-from sizing.admin.measured.level_table import Listed, listed_part
+from sizing.admin.measured.level_table import Listed, listed_part, told_at
 from sizing.domain.levels import CONCURRENCY, POISSON, Judged, Level, Slo, Verdict, load_words
 from sizing.measuring.files import DEFAULT_SLO
 from sizing.models import BenchFile, BenchImport, Measurement
@@ -184,7 +184,6 @@ def latency_names(slo: Slo) -> list[str]:
 
 def _point(form: Mapping[str, Any], slo: Slo) -> PointRow:
     rows = (("ttft_ms", slo.ttft_ms), ("tpot_ms", slo.itl_ms), ("e2e_ms", slo.e2e_ms))
-    at = f"p{slo.percentile:g}"
     return PointRow(
         load=_load(form),
         verdict=form["verdict"],
@@ -193,8 +192,18 @@ def _point(form: Mapping[str, Any], slo: Slo) -> PointRow:
         tok_per_sec=rate(form["output_tok_s"]),
         completed=num(form["completed"]),
         failed=num(form["failed"]),
-        latencies=tuple(words.ms((form[key] or {}).get(at)) for key, limit in rows if limit is not None),
+        latencies=tuple(_latency(form[key] or {}, slo) for key, limit in rows if limit is not None),
     )
+
+
+def _latency(told: Mapping[str, float], slo: Slo) -> str:
+    """The value at the SLO's percentile, else at one that tells of it, named: `p99 61.5`."""
+    known = [float(name[1:]) for name in told if name != "mean"]
+    at = told_at(known, slo.percentile)
+    if at is None:
+        return words.ms(None)
+    value = words.ms(told[f"p{at:g}"])
+    return value if at == slo.percentile else f"p{at:g} {value}"
 
 
 def _load(form: Mapping[str, Any]) -> str:

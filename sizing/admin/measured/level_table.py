@@ -75,16 +75,20 @@ def listed_part(listed: Sequence[Listed], slo: Slo) -> dict[str, Any]:
     sweep = at_slo(judged) if len(arrivals) == 1 else None
     unit = words.load_unit(next(iter(arrivals))) if len(arrivals) == 1 else "load"
     placed = [j for j in judged if j.level.load is not None]
-    names = [name for name, _, _ in limited(judged[0].level, slo)]
+    series = _series(placed, slo)
     return {
         "rows": _rows(listed, sweep),
         "from_files": any(one.source for one in listed),
         "percentiles": ("mean", *(f"p{at:g}" for at in SHOWN)),
         "keys": [(mark_key(v), MEANINGS[v]) for v in Verdict if any(j.verdict is v for j in judged)],
-        "lines": [(line_key(kind), name) for kind, name in zip(LINES, names, strict=False)],
+        "lines": [
+            (line_key(kind), f"{one.name} {_percentiles(shown)}")
+            for kind, (one, shown) in zip(LINES, series, strict=False)
+            if one.marks
+        ],
         "bracketed": sweep is not None and _bracket(placed, sweep) is not None,
         "unplaced": len(judged) - len(placed),
-        **(_charts(placed, slo, unit, sweep) if placed else {}),
+        **(_charts(placed, series, slo, unit, sweep) if placed else {}),
     }
 
 
@@ -123,14 +127,32 @@ def _spread(spread: Spread) -> Iterable[str]:
         yield words.ms(spread.at.get(at))
 
 
-def _charts(placed: Sequence[Judged], slo: Slo, unit: str, sweep: Throughput | None) -> dict[str, Any]:
+def told_at(known: Iterable[float], percentile: float) -> float | None:
+    """Of known percentiles the one that tells of this one: itself, the next above, else the next below."""
+    return min(known, key=lambda at: (at < percentile, abs(at - percentile)), default=None)
+
+
+def _percentiles(shown: Iterable[float]) -> str:
+    return " and ".join(f"p{at:g}" for at in sorted(shown))
+
+
+def _charts(
+    placed: Sequence[Judged],
+    series: Sequence[tuple[Series, set[float]]],
+    slo: Slo,
+    unit: str,
+    sweep: Throughput | None,
+) -> dict[str, Any]:
     decided = _decided(placed, sweep)
     bracket = _bracket(placed, sweep)
     loads = [j.level.load or 0.0 for j in placed]
     many = f"{num(len(placed))} level{'s' * (len(placed) != 1)}"
     said = sweep.bracket if sweep is not None else "open and closed loop are mixed, so there is no figure"
     curve = [(g.load, g.tok_per_sec) for g in groups(placed)] if sweep is not None else []
-    percentile = f"p{slo.percentile:g}"
+    wanted = f"p{slo.percentile:g}"
+    seen = {at for _, shown in series for at in shown}
+    percentile = _percentiles(seen) or wanted
+    instead = "" if seen <= {slo.percentile} else f"Where {wanted} is not told, {percentile} is shown."
     return {
         "throughput": throughput_chart(
             "levels-throughput",
@@ -144,29 +166,31 @@ def _charts(placed: Sequence[Judged], slo: Slo, unit: str, sweep: Throughput | N
         ),
         "latency": latency_chart(
             "levels-latency",
-            _series(placed, slo),
+            [one for one, _ in series],
             unit=unit,
             percentile=percentile,
             about=f"{percentile} of each limited latency at {many}, as a share of its limit."
-            " Above 100 % the limit is not met. The table has every number.",
+            f" Above 100 % the limit is not met. {instead}{' ' * bool(instead)}The table has every number.",
             loads=loads,
             bracket=bracket,
         ),
-        "percentile": percentile,
+        "instead": instead,
     }
 
 
-def _series(placed: Sequence[Judged], slo: Slo) -> list[Series]:
-    """The latencies that the SLO limits, at its percentile, where it is known."""
-    found: dict[str, list[Mark]] = {}
+def _series(placed: Sequence[Judged], slo: Slo) -> list[tuple[Series, set[float]]]:
+    """The latencies that the SLO limits, at its percentile or those that tell of it, and which these are."""
+    found: dict[str, tuple[list[Mark], set[float]]] = {}
     for judged in placed:
         for name, spread, limit in limited(judged.level, slo):
-            value = spread.at.get(slo.percentile)
-            marks = found.setdefault(name, [])
-            if value is not None:
-                said = f"{name} p{slo.percentile:g} {words.ms(value)} ms of {num(f'{limit:g}')}"
+            marks, shown = found.setdefault(name, ([], set()))
+            at = told_at(spread.at, slo.percentile)
+            if at is not None:
+                value = spread.at[at]
+                shown.add(at)
+                said = f"{name} p{at:g} {words.ms(value)} ms of {num(f'{limit:g}')}"
                 marks.append(_mark(judged, value / limit, said))
-    return [Series(name, marks) for name, marks in found.items()]
+    return [(Series(name, marks), shown) for name, (marks, shown) in found.items()]
 
 
 def _mark(judged: Judged, value: float, said: str) -> Mark:

@@ -16,6 +16,7 @@ from sizing.admin.base import DeskModelAdmin, moment
 from sizing.admin.fields import label_date_and_time, warnings_field
 from sizing.admin.measured import asking, kept, words
 from sizing.admin.measured.level_table import levels_part
+from sizing.measuring.staleness import Look
 from sizing.models import Measurement, Refresh
 from sizing.templatetags.desk import age, rate
 
@@ -32,11 +33,6 @@ class SloFilter(admin.BooleanFieldListFilter):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.title = "SLO met"
-
-
-def was_measured(measurement: Measurement) -> bool:
-    """Whether a load generator gave the figure: then nobody may write another one."""
-    return bool(measurement.refresh_id or measurement.generator or measurement.workload)
 
 
 class MeasurementAdmin(DeskModelAdmin):
@@ -86,11 +82,11 @@ class MeasurementAdmin(DeskModelAdmin):
         }
 
     def has_change_permission(self, request: HttpRequest, obj: Measurement | None = None) -> bool:
-        return super().has_change_permission(request, obj) and not (obj is not None and was_measured(obj))
+        return super().has_change_permission(request, obj) and not (obj is not None and obj.was_measured)
 
     def get_fieldsets(self, request: HttpRequest, obj: Measurement | None = None) -> Any:
         # The page says all of what was measured in its own words.
-        return () if obj is not None and was_measured(obj) else super().get_fieldsets(request, obj)
+        return () if obj is not None and obj.was_measured else super().get_fieldsets(request, obj)
 
     def change_view(
         self,
@@ -114,12 +110,12 @@ class MeasurementAdmin(DeskModelAdmin):
         return {
             "title": f"{model.name} on {profile.name}",
             "subtitle": None,
-            "was_measured": was_measured(measurement),
+            "was_measured": measurement.was_measured,
             "figure": words.figure(measurement),
             "meaning": words.meaning(measurement),
             "counts": words.counts(measurement),
             "bracket": measurement.bracket or words.BOUNDS.get(measurement.bound, ""),
-            "stale": words.stale_words(measurement, profile, now),
+            "stale": Look(now).reason(measurement.pk, profile.name, measurement.measured_at),
             "age": age((now - measurement.measured_at).total_seconds()),
             "slo": words.slo_words(measurement.slo),
             "workload": words.workload_words(measurement.workload),

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.db.models import F, Window
 from django.db.models.functions import RowNumber
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from sizing.admin.charts import Entry, history_chart, mark_key
@@ -18,6 +16,7 @@ from sizing.admin.measured import asking, words
 from sizing.admin.measured.runs import CELLS, cell, live_rows_url
 from sizing.domain.drift import Drift, drift
 from sizing.measuring.refreshes import measurable
+from sizing.measuring.staleness import Look
 from sizing.models import BenchProfile, Measurement, Refresh, ServedModel, Variant
 from sizing.templatetags.desk import age, num, rate
 
@@ -70,7 +69,7 @@ def measured_part(request: HttpRequest, model: ServedModel) -> dict[str, Any]:
         ((v, profiles[p]) for v in variants for p in profiles if (v.pk, p) in pairs),
         key=lambda pair: (variants.index(pair[0]), pair[1].name),
     )
-    now = timezone.now()
+    look = Look()
     served = [
         _served(
             variant,
@@ -79,7 +78,7 @@ def measured_part(request: HttpRequest, model: ServedModel) -> dict[str, Any]:
             failure_of(ended.get((variant.pk, profile.pk)), histories.get((variant.pk, profile.pk), [])),
             active.get((variant.pk, profile.pk)),
             can[variant.pk].why_not,
-            now,
+            look,
         )
         for variant, profile in order[:PAIRS_SHOWN]
     ]
@@ -142,8 +141,9 @@ def _served(
     failure: Refresh | None,
     active: Refresh | None,
     why_not: str,
-    now: datetime,
+    look: Look,
 ) -> Served:
+    now = look.now
     counting = [m for m in history if words.counts(m)]
     newest = counting[-1] if counting else None
     found = drift([m.tok_per_sec for m in counting])
@@ -153,7 +153,7 @@ def _served(
         newest=newest,
         unmet=history[-1] if history and not words.counts(history[-1]) else None,
         age=age((now - newest.measured_at).total_seconds()) if newest else "",
-        stale=words.stale_words(newest, profile, now) if newest else "",
+        stale=look.reason(newest.pk, profile.name, newest.measured_at) if newest else "",
         drift=found if found and found.marked else None,
         drift_words=drift_words(found) if found and found.marked else "",
         failure=failure,

@@ -98,6 +98,7 @@ class RefreshAdmin(DeskModelAdmin):
             "subtitle": None,
             "refresh": refresh,
             "active": active,
+            "unfinished": refresh.state in (Refresh.State.FAILED, Refresh.State.CANCELLED),
             "asked": words.asked(refresh),
             "sentence": words.run_sentence(refresh, now, len(levels)),
             "sign": words.STATES[Refresh.State(refresh.state)],

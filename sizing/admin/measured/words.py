@@ -7,9 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from sizing.domain.levels import CONCURRENCY, POISSON, Slo, load_words
-from sizing.domain.specs import ProfileSpec
-from sizing.domain.staleness import too_old
-from sizing.models import BenchProfile, Measurement, Refresh
+from sizing.models import Measurement, Refresh
 from sizing.templatetags.desk import age, num, rate
 
 ARRIVALS = {POISSON: "Poisson arrivals", CONCURRENCY: "fixed concurrency"}
@@ -56,12 +54,6 @@ def workload_words(workload: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def stale_words(measurement: Measurement, profile: BenchProfile, now: datetime) -> str:
-    """Why a measurement is stale; empty where it is not."""
-    known = ProfileSpec(profile.name, profile.refresh_every_h)
-    return measurement.stale_reason or too_old(measurement.measured_at, known, now) or ""
-
-
 def counts(measurement: Measurement) -> bool:
     """Whether answers may rest on a measurement."""
     return measurement.slo_met and measurement.tok_per_sec > 0
@@ -82,8 +74,8 @@ def meaning(measurement: Measurement) -> str:
     """What a figure rests on, and what to do where that is not enough."""
     if not counts(measurement):
         return (
-            "It counts for nothing: no number of replicas would meet this SLO. Use a faster variant, or a"
-            " profile with higher limits, and measure again."
+            "It counts for nothing: where one request at a time misses the SLO, no number of replicas helps."
+            " Use a faster variant, or a profile with higher limits, and measure again."
         )
     if measurement.bound == Measurement.Bound.FLOOR:
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -10,7 +11,8 @@ from rest_framework import serializers
 from sizing.api.serializers.fields import Name, Strict
 from sizing.api.serializers.measurement import MeasurementSerializer
 from sizing.models import BenchFile, BenchImport
-from sizing.services.imports import MOST_FILES
+from sizing.services.errors import DeskError
+from sizing.services.imports import MOST_FILES, time_of
 
 
 @extend_schema_field({"type": "boolean", "default": False})
@@ -28,6 +30,17 @@ class Flag(serializers.Field):  # type: ignore[type-arg]
         return bool(data == "true")
 
 
+@extend_schema_field({"type": "string", "format": "date-time", "nullable": True})
+class Moment(serializers.Field):  # type: ignore[type-arg]
+    """A time at which something was measured."""
+
+    def to_internal_value(self, data: Any) -> datetime | None:
+        try:
+            return time_of(str(data))
+        except DeskError as refusal:
+            raise serializers.ValidationError(refusal.message) from None
+
+
 class UploadSerializer(Strict):
     """Result files, and what they were measured of."""
 
@@ -35,7 +48,9 @@ class UploadSerializer(Strict):
         child=serializers.FileField(allow_empty_file=True, max_length=4096),
         min_length=1,
         max_length=MOST_FILES,
-        error_messages={"max_length": f"at most {MOST_FILES} files are taken at once"},
+        error_messages={
+            "max_length": f"%(show_value)d files were given; at most {MOST_FILES} are taken at once"
+        },
         help_text="A result file; several parts of this name form one sweep.",
     )
     model = Name(
@@ -49,6 +64,12 @@ class UploadSerializer(Strict):
         allow_null=True,
         help_text="Name of the bench profile. Left out: the model's default; without a model, the usual SLO: "
         "p95 TTFT up to 500 ms, p95 TPOT up to 50 ms.",
+    )
+    measured_at = Moment(
+        default=None,
+        allow_null=True,
+        help_text="When it was measured, for files that do not say it: ISO 8601, without a zone in UTC, not"
+        " in the future. Left out: the time of the import.",
     )
     dry_run = Flag(help_text="true: show what the files say, and store nothing.")
     force = Flag(help_text="true: points of another shape than the profile's count too, with a warning.")
@@ -86,6 +107,27 @@ class FileResultSerializer(serializers.Serializer[Any]):
     )
 
 
+class PreviewLevelSerializer(serializers.Serializer[Any]):
+    """A load point of the sweep that counts, as it would be stored."""
+
+    file = serializers.CharField(help_text="The file that tells it.")
+    place = serializers.CharField(help_text="Where in the file; empty where the file is that point.")
+    verdict = serializers.CharField(help_text="pass, fail, unknown or invalid.")
+    why = serializers.CharField(help_text="Why, in words.")
+    observed = serializers.DictField(
+        child=serializers.JSONField(), help_text="What was seen, as a measurement's levels have it."
+    )
+
+
+class PreviewSloSerializer(serializers.Serializer[Any]):
+    """The SLO that judged. null: no limit."""
+
+    ttft_ms = serializers.FloatField(allow_null=True)
+    itl_ms = serializers.FloatField(allow_null=True, help_text="TPOT of a request.")
+    e2e_ms = serializers.FloatField(allow_null=True)
+    percentile = serializers.FloatField(help_text="Percent of the requests that must meet every limit.")
+
+
 class PreviewSerializer(serializers.Serializer[Any]):
     """What result files say together."""
 
@@ -97,6 +139,17 @@ class PreviewSerializer(serializers.Serializer[Any]):
     )
     warnings = serializers.ListField(
         child=serializers.CharField(), help_text="What would stand beside the measurement."
+    )
+    levels = PreviewLevelSerializer(
+        many=True, help_text="The points of the sweep that counts; without one, of the largest."
+    )
+    slo = PreviewSloSerializer(help_text="The SLO that judged the points.")
+    measured_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="When the measurement was taken that this would be; null: it would be none.",
+    )
+    declared_at = serializers.DateTimeField(
+        allow_null=True, help_text="The time that was declared for files that do not say it."
     )
 
 
@@ -179,4 +232,4 @@ class ImportDetailSerializer(ImportSerializer):
 
     @extend_schema_field(PreviewSerializer(allow_null=True))
     def get_preview(self, row: BenchImport) -> Any:
-        return row.preview or None
+        return row.preview if "files" in row.preview else None

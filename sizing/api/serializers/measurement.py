@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 from django.utils import timezone
 from rest_framework import serializers
 
 from sizing.api.serializers.fields import Amount, Choice, Moment, Ref, Strict, Text, Yes
 from sizing.api.serializers.level import LevelSerializer
+from sizing.measuring.staleness import Look
 from sizing.models import Measurement
 
 LARGEST_RATE = 10**12
@@ -33,7 +35,7 @@ class MeasurementSerializer(Strict):
     engine = Text(max_length=255, default="", allow_blank=True)
     warnings = serializers.ListField(child=Text(max_length=1000), default=list, max_length=100)
     slo_met = Yes(default=True, help_text="false: from a level that did not meet the SLO; it never counts.")
-    stale_reason = Text(read_only=True, help_text="Why it is stale; empty where it is not.")
+    stale_reason = serializers.SerializerMethodField(help_text="Why it is stale; empty where it is not.")
     bracket = Text(
         read_only=True, help_text="The figure and the next level tried, in words; empty where not known."
     )
@@ -52,6 +54,12 @@ class MeasurementSerializer(Strict):
     levels = LevelSerializer(
         many=True, read_only=True, help_text="The levels that it rests on; empty where entered by hand."
     )
+
+    def get_stale_reason(self, measurement: Measurement) -> str:
+        context: dict[str, Any] = self.context  # type: ignore[assignment]
+        look: Look = context.setdefault("look", None) or Look()
+        context["look"] = look  # one for all of an answer
+        return look.reason(measurement.pk, measurement.profile.name, measurement.measured_at)
 
 
 class TargetSerializer(Strict):

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, cast
 from django.contrib.auth.models import User
 from django.http import QueryDict
 from django.urls import reverse
+from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
@@ -28,6 +29,7 @@ from sizing.api.serializers import (
     UploadSerializer,
 )
 from sizing.api.views.base import Collection, DeskView
+from sizing.measuring.importing.finding import shown
 from sizing.models import BenchImport, Measurement
 from sizing.services import imports
 from sizing.services.imports import Upload
@@ -58,7 +60,8 @@ class ImportFiles(DeskView):
             201: STORED,
             202: OpenApiResponse(
                 ImportDetailSerializer,
-                description="More than 5 MiB in all: a worker reads them. Location is the import's address, "
+                description="More than 5 MiB in all once unpacked, or YAML or other text than JSON above "
+                "256 KiB: a worker reads them. Location is the import's address, "
                 "to be polled until it is stored, done or failed.",
                 examples=[IMPORT_QUEUED],
             ),
@@ -88,12 +91,14 @@ class ImportFiles(DeskView):
             given["profile"],
             force=given["force"],
             leave_out_broken=given["leave_out_broken"],
+            measured_at=given["measured_at"],
             to_store=not dry_run,
         )
         uploads = [_upload(file) for file in given["file"]]
         imports.check_sizes(uploads)
         if dry_run and not imports.is_large(uploads):
-            return Response(imports.look_at(imports.read_all(uploads), wanted).preview())
+            considered = imports.look_at(imports.read_all(uploads), wanted)
+            return Response(shown(considered, timezone.now()))
         row = imports.take(
             uploads,
             wanted,
@@ -104,8 +109,8 @@ class ImportFiles(DeskView):
         if row.measurement_id is not None:
             return stored(row)
         location = reverse("import-detail", kwargs={"id": row.pk})
-        shown = ImportDetailSerializer(IMPORTS.get(pk=row.pk)).data
-        return Response(shown, status=202, headers={"Location": location})
+        body = ImportDetailSerializer(IMPORTS.get(pk=row.pk)).data
+        return Response(body, status=202, headers={"Location": location})
 
 
 def stored(row: BenchImport) -> Response:

@@ -64,6 +64,7 @@ class Command(DeskCommand):
 
     def _begin(self, options: dict[str, Any]) -> tuple[Claim, Refresh]:
         """A row that this process has claimed, so that nobody else measures on the node meanwhile."""
+        refreshes.sweep()  # without a worker nobody else lets go of what a killed command held
         with transaction.atomic():
             row = service.request(
                 options["model"],
@@ -87,8 +88,9 @@ class Command(DeskCommand):
         if row.state != Refresh.State.CANCELLED:
             self.fail(row.error or f"refresh {row.pk} was taken by another worker")
         count = len(follower.levels)
-        if count:
-            self._write_table(follower.levels, row)
+        if not count:
+            self.fail("stopped before a level was finished; nothing was stored")
+        self._write_table(follower.levels, row)
         kept = f"the {count} finished levels are" if count != 1 else "the finished level is"
         self.fail(f"stopped; {kept} kept in refresh {row.pk}, and nothing was stored as a measurement")
 

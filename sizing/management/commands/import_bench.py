@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
+from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 from rich.table import Table
@@ -19,8 +20,9 @@ from rich.text import Text
 from sizing.domain.levels import Spread, load_words
 from sizing.management.desk_command import DeskCommand
 from sizing.measuring.files.texts import shown_name
-from sizing.measuring.importing import Considered, ReadFile, Sweep, refused
+from sizing.measuring.importing import Considered, ReadFile, Sweep, refused, with_labels
 from sizing.measuring.importing.considering import Placed, file_form, sweep_form
+from sizing.measuring.importing.finding import warnings
 from sizing.models import BenchImport, Measurement
 from sizing.services import imports
 from sizing.services.imports import Upload, Wish
@@ -40,6 +42,9 @@ class Command(DeskCommand):
         parser.add_argument("--model", help="name of the model that was measured")
         parser.add_argument("--variant", help="variant that was measured (left out: the model's only one)")
         parser.add_argument("--profile", help="bench profile (left out: the model's own)")
+        parser.add_argument(
+            "--measured-at", metavar="ISO", help="when it was measured, for files that do not say it"
+        )
         parser.add_argument("--dry-run", action="store_true", help="show what the files say; store nothing")
         parser.add_argument("--json", action="store_true", help="print it as JSON")
         parser.add_argument(
@@ -53,7 +58,8 @@ class Command(DeskCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         dry, leave_out = options["dry_run"], options["leave_out_broken"]
-        wanted = Wish(None, None, options["force"], leave_out)
+        measured_at = imports.time_of(options["measured_at"])
+        wanted = Wish(None, None, options["force"], leave_out, measured_at)
         if not dry or options["model"] or options["variant"] or options["profile"]:
             wanted = imports.wish(
                 options["model"],
@@ -61,8 +67,10 @@ class Command(DeskCommand):
                 options["profile"],
                 force=options["force"],
                 leave_out_broken=leave_out,
+                measured_at=measured_at,
                 to_store=not dry,
             )
+        imports.check_number(len(options["file"]))
         uploads, files = read(options["file"])
         considered = imports.look_at(files, wanted)
         measurement = None
@@ -101,7 +109,7 @@ class Command(DeskCommand):
                 "files": forms,
                 "sweeps": [sweep_form(sweep, sweep is considered.counting) for sweep in considered.sweeps],
                 "refused": considered.refused_lines,
-                "warnings": list(measurement.warnings) if measurement else list(considered.warnings),
+                "warnings": warnings_of(considered, measurement),
                 "measurement": measurement.pk if measurement else None,
             }
         self.stdout.write(json.dumps(document, indent=2, allow_nan=False))
@@ -113,7 +121,7 @@ class Command(DeskCommand):
             self.stdout.write(line)
         for sweep in considered.sweeps:
             self.stdout.write(figure(sweep, considered, wanted))
-        for warning in measurement.warnings if measurement else considered.warnings:
+        for warning in warnings_of(considered, measurement):
             self.stdout.write(f"warning: {warning}")
         if dry:
             self.stdout.write("not stored: this is a dry run")
@@ -135,29 +143,37 @@ class Command(DeskCommand):
         self.stdout.write(text.get().rstrip())
 
 
+def warnings_of(considered: Considered, measurement: Measurement | None) -> list[str]:
+    """What stands beside the measurement, or would."""
+    return list(measurement.warnings) if measurement else warnings(considered, timezone.now())
+
+
 def read(paths: Sequence[str]) -> tuple[list[Upload | None], list[ReadFile]]:
     """Each file as an upload and as it was read; one that cannot be opened is None, with the reason."""
     uploads: list[Upload | None] = []
     files: list[ReadFile] = []
-    found = [upload_of(path) for path in paths]
+    labels = with_labels(shown_name(path) or '""' for path in paths)
+    found = [upload_of(path, label) for path, label in zip(paths, labels, strict=True)]
     total = sum(one.size for one in found if isinstance(one, Upload))
     with progress(total) as told:
-        for path, one in zip(paths, found, strict=True):
+        for label, one in zip(labels, found, strict=True):
             if isinstance(one, Upload):
                 uploads.append(one)
                 try:
                     files += imports.read_all([one], told)
                 except OSError as error:
                     uploads[-1] = None
-                    files.append(refused(shown_name(path), f"{shown_name(path)}: {error.strerror or error}"))
+                    files.append(refused(label, f"{label}: {error.strerror or error}"))
             else:
                 uploads.append(None)
-                files.append(refused(shown_name(path), f"{shown_name(path)}: {one}"))
+                files.append(refused(label, f"{label}: {one}"))
     return uploads, files
 
 
-def upload_of(path: str) -> Upload | str:
+def upload_of(path: str, label: str) -> Upload | str:
     """A regular file to be read, or in words why there is none."""
+    if not path:
+        return "the name of a file was expected"
     try:
         found = Path(path).stat()
     except (OSError, ValueError) as error:
@@ -166,7 +182,7 @@ def upload_of(path: str) -> Upload | str:
         return "a file was expected, this is a folder"
     if not stat.S_ISREG(found.st_mode):
         return "a regular file was expected"
-    return Upload(path, found.st_size, lambda: Path(path).open("rb"))
+    return Upload(label, found.st_size, lambda: Path(path).open("rb"))
 
 
 @contextmanager

@@ -8,11 +8,13 @@ AIPerf says so by having the server's counts beside its own, genai-perf never ha
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 from typing import Any, NamedTuple
 
-from sizing.domain.levels import CONCURRENCY, POISSON, Level, Spread
+from sizing.domain.levels import Level, Spread
+from sizing.measuring.files.loops import loop
 from sizing.measuring.files.points import FilePoint, FileRefused
-from sizing.measuring.files.values import Node, ended, share, spread, streamed
+from sizing.measuring.files.values import LONGEST_TEXT, Node, ended, share, shown_text, spread, streamed
 
 AIPERF, GENAI_PERF = "aiperf", "genai-perf"
 
@@ -24,9 +26,19 @@ _TO_MS = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3, "sec": 1e3, 
 _PERCENTILES = ((50.0, "p50"), (90.0, "p90"), (95.0, "p95"), (99.0, "p99"))
 
 
-def matches(document: Node) -> bool:
-    metric = document["output_token_throughput"]
-    return metric.has("unit") or is_sweep(document) or _other_export(document) is not None
+def matches_aiperf(document: Node) -> bool:
+    if is_sweep(document) or _other_export(document) is not None:
+        return True
+    metrics = ("output_token_throughput", "error_request_count")
+    return _is_marked(document) and any(document[name].has("unit") for name in metrics)
+
+
+def matches_genai_perf(document: Node) -> bool:
+    return document["output_token_throughput"].has("unit") and not _is_marked(document)
+
+
+def _is_marked(document: Node) -> bool:
+    return any(document.has(mark) for mark in _MARKS)
 
 
 def is_sweep(document: Node) -> bool:
@@ -39,7 +51,7 @@ def read(document: Node) -> Iterator[FilePoint]:
         raise FileRefused(f"{document.place}: {wanted} was expected, not {other}")
     if is_sweep(document):
         yield from _sweep(document)
-    elif any(document.has(mark) for mark in _MARKS):
+    elif _is_marked(document):
         version = document["aiperf_version"].text()
         asked = _aiperf_load(document["input_config"])
         yield _point(document, f"{AIPERF} {version}" if version else AIPERF, asked, document)
@@ -85,35 +97,46 @@ def _sweep(document: Node) -> Iterator[FilePoint]:
 def _aiperf_load(config: Node) -> Asked:
     """The load from AIPerf's own configuration, of which there are two generations."""
     if config["phases"].there:
-        profiling = [phase for phase in config["phases"].items() if phase["kind"].value != "warmup"]
+        profiling = [phase for phase in config["phases"].items() if phase.inside("kind").value != "warmup"]
         phase = profiling[-1] if profiling else Node(None)
-        models, data = config["models"]["items"].items(), config["datasets"].items()
+        models, data = list(config["models"]["items"].items()), list(config["datasets"].items())
         return Asked(
-            phase["concurrency"].number(),
-            phase.first("rate", "request_rate").number(),
+            phase.inside("concurrency").number_or_none(),
+            phase.first("rate", "request_rate").number_or_none(),
             models[0]["name"].text() if models else None,
-            data[0].at("prompts", "osl", "mean").number() if data else None,
+            data[0].inside("prompts", "osl", "mean").number_or_none() if data else None,
             config["endpoint"]["streaming"].flag(),
         )
-    names = config["endpoint"]["model_names"].items()
+    names = list(config["endpoint"]["model_names"].items())
     return Asked(
-        config["loadgen"]["concurrency"].number(),
-        config["loadgen"]["request_rate"].number(),
+        config.inside("loadgen", "concurrency").number_or_none(),
+        config.inside("loadgen", "request_rate").number_or_none(),
         names[0].text() if names else None,
-        config.at("input", "prompt", "output_tokens", "mean").number(),
+        config.inside("input", "prompt", "output_tokens", "mean").number_or_none(),
         config["endpoint"]["streaming"].flag(),
     )
 
 
 def _genai_load(config: Node) -> Asked:
-    stimulus = config["perf_analyzer"]["stimulus"]
-    names = config["model_names"].items()
+    """The load from genai-perf's configuration, which older versions write as their flat arguments.
+
+    They are an echo of the command, in which what is not set may be of any type.
+    """
+    stimulus, tokens = (
+        config.inside("perf_analyzer", "stimulus"),
+        config.inside("input", "output_tokens", "mean"),
+    )
+    models, streaming = config.inside("model_names").value, config.inside("endpoint", "streaming").value
+    if not config.inside("perf_analyzer").there:
+        stimulus, tokens = config, config.inside("output_tokens_mean")
+        models, streaming = config.inside("model").value, config.inside("streaming").value
+    model = models[0] if isinstance(models, list) and models else models
     return Asked(
-        stimulus["concurrency"].number(),
-        stimulus["request_rate"].number(),
-        names[0].text() if names else None,
-        config["input"]["output_tokens"]["mean"].number(),
-        config["endpoint"]["streaming"].flag(),
+        stimulus.inside("concurrency").number_or_none(),
+        stimulus.inside("request_rate").number_or_none(),
+        shown_text(model, LONGEST_TEXT) if isinstance(model, str) else None,
+        tokens.number_or_none(),
+        streaming if isinstance(streaming, bool) else None,
     )
 
 
@@ -129,6 +152,8 @@ def _point(
     completed = _count(metrics["request_count"])
     # genai-perf's load generator stops at the first failed request, so its files have none.
     failed = 0 if genai else _failed(metrics, run, completed)
+    if completed is None and failed:
+        completed = 0  # AIPerf leaves out the count of requests where all failed.
     ttft = _latency(metrics["time_to_first_token"])
     tpot = _latency(metrics["inter_token_latency"])
     e2e = _latency(metrics["request_latency"])
@@ -138,15 +163,19 @@ def _point(
     tokens = _tokens(metrics, reported, duration, asked, output_tokens)
     told = streamed(ttft, tpot, e2e, output_tokens)
     cancelled = run["was_cancelled"].flag()
+    achieved = _average(metrics["request_throughput"])
+    # Without a rate AIPerf and genai-perf keep so many requests in flight.
+    rate = inf if asked.rate is None and asked.concurrency is not None else asked.rate
+    looped = loop(rate, asked.concurrency, achieved)
     level = Level(
-        arrival=_arrival(asked),
-        load=asked.concurrency if asked.rate is None else asked.rate,
+        arrival=looped.arrival,
+        load=looped.load,
         tok_per_sec=tokens.tok_per_sec,
         duration_s=duration,
         sent=ended(completed, failed),
         completed=completed,
         failed=failed,
-        requests_per_sec=_average(metrics["request_throughput"]),
+        requests_per_sec=achieved,
         input_tokens=_average(metrics["input_sequence_length"]),
         output_tokens=output_tokens,
         ttft=ttft,
@@ -155,7 +184,7 @@ def _point(
         streamed=False if asked.streaming is False else told,
         cancelled=bool(cancelled) or run["is_complete"].flag() is False,
         counted=genai,
-        warnings=(*warnings, *((tokens.warning,) if tokens.warning else ())),
+        warnings=(*warnings, *filter(None, (looped.warning, tokens.warning))),
     )
     goodput = _average(metrics["request_goodput"] if genai else metrics["goodput"])
     said: dict[str, Any] = {"was_cancelled": cancelled}
@@ -200,13 +229,9 @@ def _tokens(
             f"{asked.output_tokens:,g} were asked: its tok/s are not used, and TPOT is too low"
         )
         return Tokens(None, None, said)
+    if reported is None:
+        return Tokens(None, None, "")
     return Tokens(reported, None, "tokens were counted by the client's tokenizer, not by the server")
-
-
-def _arrival(asked: Asked) -> str | None:
-    if asked.rate is not None:
-        return POISSON
-    return None if asked.concurrency is None else CONCURRENCY
 
 
 def _failed(metrics: Node, run: Node, completed: int | None) -> int | None:

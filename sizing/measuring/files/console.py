@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from sizing.measuring.files import sglang, vllm
-from sizing.measuring.files.points import FilePoint
+from sizing.measuring.files.points import FilePoint, FileRefused
 from sizing.measuring.files.values import Node
 
 BANNER = b" Serving Benchmark Result ="
@@ -99,11 +99,15 @@ def _number(value: str) -> float | str | None:
 
 def _point(found: dict[str, Any], rate: str | None, line: int) -> FilePoint:
     node = Node(found, f"line {line}: ")
-    for key in ("completed", "output_throughput"):
-        if not node[key].there:
-            raise node[key].refused("a line with this figure")
-    if "request_rate" not in found and rate is not None:
-        found["request_rate"] = _number(rate)
-    reader = sglang.read if "backend" in found else vllm.read_vllm
-    point = next(iter(reader(node)))
+    by_sglang = "backend" in found
+    try:
+        for key in ("completed", "output_throughput"):
+            if not node[key].there:
+                raise node[key].refused("a line with this figure")
+        if "request_rate" not in found and rate is not None:
+            found["request_rate"] = _number(rate)
+        point = next(iter((sglang.read if by_sglang else vllm.read_vllm)(node)))
+    except FileRefused as refused:
+        refused.tool = sglang.TOOL if by_sglang else vllm.VLLM
+        raise
     return replace(point, place=f"line {line}")

@@ -1,8 +1,9 @@
 """From text to JSON documents, in little memory.
 
 A file holds one document, several one after another, or one a line. GuideLLM keeps every request with its
-text beside the figures: those parts are cut out of the bytes before anything is parsed, so that a file of
-50 MB costs little more than its own size.
+text beside the figures, vLLM and SGLang every answer and every gap between its chunks: texts are cut out of
+the bytes before anything is parsed, and a request's gaps are replaced by their sum, which is all that is
+asked of them, so that a file of 50 MB costs little more than its own size.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sizing.measuring.files.points import FileRefused
-from sizing.measuring.files.values import Node, shown_text
+from sizing.measuring.files.values import LARGEST, Node, shown_text
 
 MOST_DEPTH = 64
 MOST_CONTAINERS = 400_000
@@ -27,8 +28,11 @@ _COLON = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*")
 _BLANK = re.compile(rb"[ \t\r\n]*")
 _CUT_AT = [b"benchmarks", b""]
 _BACKSLASH = ord("\\")
+_NULL = b"null"
+_MOST_GAPS = 100_000
 
-Cut = tuple[int, int]
+Cut = tuple[int, int, bytes]
+"""Start and end of a part of the bytes, and what stands in its place."""
 
 
 def documents(data: bytes) -> Iterator[Node]:
@@ -88,25 +92,46 @@ class _Scan:
                     at = end
                     continue
                 key, at = data[at : end - 1], colon.end()
-                if key == b"requests" and stack[-2:] == _CUT_AT:
+                if key == b"generated_texts" or (key == b"requests" and stack[-2:] == _CUT_AT):
                     stop = self._container_end(at)
                     if stop > at:
-                        cuts.append((at, stop))
+                        cuts.append((at, stop, _NULL))
                         at = stop
             elif token in b"{[":
+                gaps = token == b"[" and stack[-1:] == [b"itls"] and not key
                 stack.append(key)
                 key = b""
                 self._opened(len(stack), at)
+                if gaps and (cut := self._summed(at - 1)):
+                    cuts.append(cut)
+                    at = cut[1]
+                    stack.pop()
             else:
                 stack.pop()
                 key = b""
                 if not stack:
                     return at, cuts
 
+    def _summed(self, start: int) -> Cut | None:
+        """The list at `start` as a list of its sum; None where it is not one of numbers from 0 on."""
+        end = self.data.find(b"]", start) + 1
+        part = self.data[start:end]
+        if part.count(b",") > _MOST_GAPS or b"[" in part[1:] or b"{" in part:
+            return None
+        try:
+            gaps = json.loads(part)
+        except ValueError:
+            return None
+        if not all(type(gap) in (int, float) and 0 <= gap <= LARGEST for gap in gaps):
+            return None
+        return start, end, f"[{float(sum(gaps))!r}]".encode() if gaps else b"[]"
+
     def _token(self, at: int, start: int) -> tuple[bytes, int]:
         match = _TOKEN.search(self.data, at)
         if match is None:
-            raise FileRefused(f"{self.line(start)}: the JSON that begins here is cut off")
+            raise FileRefused(
+                f"{self.line(start)}: the JSON that begins here is cut off; its end was expected"
+            )
         return match[0], match.end()
 
     def _string_end(self, start: int) -> int:
@@ -115,7 +140,9 @@ class _Scan:
         while True:
             quote = data.find(b'"', at)
             if quote < 0:
-                raise FileRefused(f"{self.line(start)}: a text that begins here does not end")
+                raise FileRefused(
+                    f"{self.line(start)}: a text that begins here does not end; a closing quote was expected"
+                )
             before = quote
             while before > start and data[before - 1] == _BACKSLASH:
                 before -= 1
@@ -158,13 +185,13 @@ class _Scan:
 
 def _parsed(scan: _Scan, start: int, end: int, cuts: list[Cut]) -> Any:
     kept, at = [], start
-    for cut_start, cut_end in cuts:
-        kept.append(scan.data[at:cut_start])
+    for cut_start, cut_end, instead in cuts:
+        kept += [scan.data[at:cut_start], instead]
         at = cut_end
     kept.append(scan.data[at:end])
     if sum(part.count(b",") for part in kept) > MOST_VALUES:
         raise FileRefused(f"{scan.line(start)}: more than {MOST_VALUES:,} values")
-    raw = b"null".join(kept)
+    raw = b"".join(kept)
     del kept
     try:
         text = raw.decode()
@@ -182,12 +209,12 @@ def _parsed(scan: _Scan, start: int, end: int, cuts: list[Cut]) -> Any:
 
 
 def _original(start: int, cuts: list[Cut], at: int) -> int:
-    """The place in the file of byte `at` of a document whose cuts were each replaced by `null`."""
+    """The place in the file of byte `at` of a document whose cuts were replaced."""
     place = start + at
-    for cut_start, cut_end in cuts:
+    for cut_start, cut_end, instead in cuts:
         if place <= cut_start:
             break
-        place += cut_end - cut_start - len(b"null")
+        place += cut_end - cut_start - len(instead)
     return place
 
 

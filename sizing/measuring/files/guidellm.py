@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sizing.domain.levels import CONCURRENCY, POISSON, Level, Spread
+from sizing.measuring.files.loops import Loop, loop
 from sizing.measuring.files.points import FilePoint
 from sizing.measuring.files.values import Node, ended, spread, streamed
 
@@ -23,8 +24,8 @@ _KNOWN_SCHEMAS = (None, 1, 2)
 def matches(document: Node) -> bool:
     if not document.has("benchmarks") or not isinstance(document.value["benchmarks"], list):
         return False
-    benchmarks = document["benchmarks"].items()
-    return bool(benchmarks) and benchmarks[0].has("type_") and _is_generative(benchmarks[0])
+    first = next(document["benchmarks"].items(), None)
+    return first is not None and first.has("type_") and _is_generative(first)
 
 
 def read(document: Node) -> Iterator[FilePoint]:
@@ -56,24 +57,26 @@ def _point(benchmark: Node, tool: str) -> FilePoint:
     tok_per_sec = metrics.at("output_tokens_per_second", "total", "mean").number()
     open_loop = kind in _OPEN
     streams, rate = _streams(strategy, kind), strategy["rate"].number() if open_loop else None
+    achieved = _successful(metrics["requests_per_second"])
+    asked = _loop(benchmark, strategy, kind, achieved)
     level = Level(
-        arrival=_arrival(kind),
-        load=rate if open_loop else streams,
+        arrival=asked.arrival,
+        load=asked.load,
         tok_per_sec=tok_per_sec,
         duration_s=benchmark["duration"].number(),
         sent=ended(completed, failed),
         completed=completed,
         failed=failed,
         cut=totals["incomplete"].count(),
-        requests_per_sec=_successful(metrics["requests_per_second"]),
-        delay_p95_s=_delay(metrics) if open_loop else None,
+        requests_per_sec=achieved,
+        delay_p95_s=_delay(metrics) if open_loop and asked.arrival != CONCURRENCY else None,
         input_tokens=_successful(metrics["prompt_token_count"]),
         output_tokens=output_tokens,
         ttft=ttft,
         tpot=tpot,
         e2e=e2e,
         streamed=_streamed(config, streamed(ttft, tpot, e2e, output_tokens)),
-        warnings=tuple(_warnings(benchmark, strategy, kind)),
+        warnings=tuple(_warnings(benchmark, asked)),
     )
     return FilePoint(
         tool=tool,
@@ -125,10 +128,15 @@ def _streams(strategy: Node, kind: str | None) -> float | None:
     return None if kind in _OPEN else strategy["max_concurrency"].number()
 
 
-def _arrival(kind: str | None) -> str | None:
-    if kind is None:
-        return None
-    return POISSON if kind in _OPEN else CONCURRENCY
+def _loop(benchmark: Node, strategy: Node, kind: str | None, achieved: float | None) -> Loop:
+    """An open loop's cap, which has a default, counts only where it was reached."""
+    if kind not in _OPEN:
+        return Loop(None if kind is None else CONCURRENCY, _streams(strategy, kind))
+    cap = strategy["max_concurrency"].number()
+    reached = benchmark.at("metrics", "request_concurrency", "total", "max").number()
+    held = cap if cap and reached and reached >= cap else None
+    rate = strategy["rate"].number()
+    return Loop(POISSON, None) if rate is None else loop(rate, held, achieved)
 
 
 def _delay(metrics: Node) -> float | None:
@@ -155,11 +163,9 @@ def _attainment(metrics: Node) -> dict[str, float | None]:
     }
 
 
-def _warnings(benchmark: Node, strategy: Node, kind: str | None) -> Iterator[str]:
-    cap = strategy["max_concurrency"].number()
-    reached = benchmark.at("metrics", "request_concurrency", "total", "max").number()
-    if kind in _OPEN and cap and reached and reached >= cap:
-        yield f"at most {cap:,g} requests were allowed at once, and that was reached: it held requests back"
+def _warnings(benchmark: Node, asked: Loop) -> Iterator[str]:
+    if asked.warning:
+        yield asked.warning
     for warning in benchmark["warnings"].items():
         message = warning["message"].text() if warning.has("message") else None
         if message:

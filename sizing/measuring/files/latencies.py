@@ -34,15 +34,18 @@ def flat(document: Node, suffix: str, factor: float = 1.0) -> Spread:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """One value a request that gave tokens: TTFT, TPOT and end to end in ms; and how many gave none.
+    """One value a request that gave tokens without an error: TTFT, TPOT and end to end in ms.
 
-    empty: requests that ended without an error and without a token.
+    empty: requests that ended without an error and without a token. failed: those with an error, None
+    where the file does not have them. requests: all of them, None where only some are there.
     """
 
     ttft: Sequence[float]
     tpot: Sequence[float]
     e2e: Sequence[float]
     empty: int
+    failed: int | None = None
+    requests: int | None = None
 
 
 def details(document: Node) -> Details | None:
@@ -60,10 +63,15 @@ def details(document: Node) -> Details | None:
         [error.value for error in document["errors"].items()],
         fillvalue=None,
     )
-    ttfts, tpots, e2es, empty = [], [], [], 0
+    ttfts, tpots, e2es, empty, failed, requests = [], [], [], 0, 0, 0
+    told = document["errors"].there
     for ttft, tokens, whole, error in rows:
+        requests += 1
+        if error:
+            failed += 1
+            continue
         if not tokens:
-            empty += bool(document["errors"].there and not error)
+            empty += told
             continue
         if ttft is None:
             continue
@@ -72,7 +80,7 @@ def details(document: Node) -> Details | None:
             e2es.append(whole * 1000)
             if tokens > 1:
                 tpots.append((whole - ttft) * 1000 / (tokens - 1))
-    return Details(ttfts, tpots, e2es, empty)
+    return Details(ttfts, tpots, e2es, empty, failed if told else None, requests)
 
 
 def _whole_times(document: Node) -> list[float | None]:

@@ -7,8 +7,8 @@ tokens per wall second. None is "the file does not say".
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from math import isinf
+from dataclasses import asdict, dataclass, field
+from math import isfinite, isinf
 from typing import Any
 
 from sizing.domain.levels import Level, Slo, Spread, judge
@@ -24,7 +24,12 @@ _SHOWN_PERCENTILES = (50.0, 90.0, 95.0, 99.0)
 
 
 class FileRefused(Exception):  # noqa: N818  it reads as what it says
-    """A file that cannot be read: the place in it and what was expected, in one line."""
+    """A file that cannot be read: the place in it and what was expected, in one line.
+
+    tool: the load generator where the file was recognized.
+    """
+
+    tool: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +56,34 @@ class FilePoint:
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What one file gave. Where `error` is set, in one line that names the file, there are no points."""
+    """What one file gave. Where `error` is set, in one line that names the file, there are no points.
+
+    tool: also beside an error, where the kind of file was recognized.
+    """
 
     file: str
     tool: str | None = None
     points: tuple[FilePoint, ...] = ()
     warnings: tuple[str, ...] = ()
     error: str | None = None
+
+
+def finite(point: FilePoint) -> FilePoint:
+    """The point; FileRefused where a figure is not finite, which only the asked rate may be."""
+    form = asdict(point) | {"request_rate_target": None}
+    if (name := _not_finite(form)) is not None:
+        raise FileRefused(f"{point.place or 'the document'}: a finite {name} was expected")
+    return point
+
+
+def _not_finite(value: Any, name: str = "figure") -> str | None:
+    if isinstance(value, Mapping):
+        found = (_not_finite(below, str(key)) for key, below in value.items())
+    elif isinstance(value, list | tuple):
+        found = (_not_finite(below, name) for below in value)
+    else:
+        return name if isinstance(value, float) and not isfinite(value) else None
+    return next((wrong for wrong in found if wrong is not None), None)
 
 
 def points_form(points: Iterable[FilePoint], slo: Slo = DEFAULT_SLO) -> list[dict[str, Any]]:

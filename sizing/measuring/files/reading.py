@@ -24,27 +24,29 @@ from sizing.measuring.files import (
     yaml_reports,
 )
 from sizing.measuring.files.documents import documents
-from sizing.measuring.files.points import FilePoint, FileRefused, FileResult
+from sizing.measuring.files.points import FilePoint, FileRefused, FileResult, finite
 from sizing.measuring.files.texts import shown_name, utf8
 from sizing.measuring.files.values import Node, shown_text
 
 
 class Kind(NamedTuple):
-    """A kind of document: whether one is of it, and its load points."""
+    """A kind of document: what writes it, whether one is of it, and its load points."""
 
+    tool: str
     matches: Callable[[Node], bool]
     read: Callable[[Node], Iterable[FilePoint]]
 
 
 KINDS = (
-    Kind(guidellm.matches, guidellm.read),
-    Kind(inference_perf.matches, inference_perf.read),
-    Kind(aiperf.matches, aiperf.read),
-    Kind(sglang.matches, sglang.read),
-    Kind(vllm.matches_vllm, vllm.read_vllm),
-    Kind(vllm.matches_inferencex, vllm.read_inferencex),
-    Kind(llmperf.matches, llmperf.read),
-    Kind(report.matches, report.read),
+    Kind(guidellm.TOOL, guidellm.matches, guidellm.read),
+    Kind(inference_perf.TOOL, inference_perf.matches, inference_perf.read),
+    Kind(aiperf.AIPERF, aiperf.matches_aiperf, aiperf.read),
+    Kind(aiperf.GENAI_PERF, aiperf.matches_genai_perf, aiperf.read),
+    Kind(sglang.TOOL, sglang.matches, sglang.read),
+    Kind(vllm.VLLM, vllm.matches_vllm, vllm.read_vllm),
+    Kind(vllm.INFERENCEX, vllm.matches_inferencex, vllm.read_inferencex),
+    Kind(llmperf.TOOL, llmperf.matches, llmperf.read),
+    Kind(report.TOOL, report.matches, report.read),
 )
 
 
@@ -55,12 +57,12 @@ def read_results(name: str, data: bytes | BinaryIO) -> FileResult:
     """
     shown = shown_name(name)
     try:
-        if "warmup" in re.split(r"[/\\]", name)[:-1]:
+        if re.split(r"[/\\]", name)[-2:-1] == ["warmup"]:
             raise FileRefused("a result was expected, this is a warm-up's")
         text = utf8(data)
-        points = tuple(_points(text))
+        points = tuple(finite(point) for point in _points(text))
     except FileRefused as refused:
-        return FileResult(shown, error=f"{shown}: {refused}")
+        return FileResult(shown, refused.tool, error=f"{shown}: {refused}")
     if not points:
         return FileResult(shown, error=f"{shown}: a load point was expected, the file has none")
     return FileResult(shown, points[0].tool, points)
@@ -70,7 +72,7 @@ def read_guidellm(path: Path) -> list[Level]:
     """The levels of GuideLLM's own report, in the order of the file; FileRefused where it cannot be read."""
     with path.open("rb") as opened:
         documents_found = documents(utf8(opened))
-        return [point.level for document in documents_found for point in guidellm.read(document)]
+        return [finite(point).level for document in documents_found for point in guidellm.read(document)]
 
 
 def _points(text: bytes) -> Iterator[FilePoint]:
@@ -96,8 +98,12 @@ def _elements(document: Node) -> Iterator[FilePoint]:
     for kind in KINDS:
         if kind.matches(document):
             where = document.path.removesuffix(": ")
-            for point in kind.read(document):
-                yield point if point.place else replace(point, place=where)
+            try:
+                for point in kind.read(document):
+                    yield point if point.place else replace(point, place=where)
+            except FileRefused as refused:
+                refused.tool = kind.tool
+                raise
             return
     keys = ", ".join(shown_text(name, 40) for name in document.names()[:4]) or "nothing"
     raise FileRefused(f"{document.place}: a load generator's result was expected, not an object of {keys}")

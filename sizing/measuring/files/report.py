@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import inf
 
 from sizing.domain.levels import CONCURRENCY, POISSON, Level, Spread
+from sizing.measuring.files.loops import Loop, loop
 from sizing.measuring.files.points import FilePoint
 from sizing.measuring.files.values import Node, spread, streamed
 
@@ -33,7 +35,8 @@ PERCENTILES = {
     99.9: "p99p9",
 }
 _ANY = -1e9
-_SECONDS = re.compile(r"PT(\d{1,9}(?:\.\d{1,20})?)S$")
+_DURATION = re.compile(r"P(?:(\d{1,9})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9}(?:\.\d{1,20})?)S)?)?$")
+_SECONDS = (86_400.0, 3_600.0, 60.0, 1.0)
 
 
 def matches(document: Node) -> bool:
@@ -41,7 +44,7 @@ def matches(document: Node) -> bool:
 
 
 def read(document: Node) -> Iterator[FilePoint]:
-    if document["version"].value not in VERSIONS:
+    if _version(document["version"].value) not in VERSIONS:
         raise document["version"].refused(f"version {' or '.join(VERSIONS)} of the Benchmark Report")
     aggregate = document.at("results", "request_performance", "aggregate")
     requests, latency, rates = aggregate["requests"], aggregate["latency"], aggregate["throughput"]
@@ -50,14 +53,15 @@ def read(document: Node) -> Iterator[FilePoint]:
     failed, cut = requests["failures"].count(), requests["incomplete"].count()
     completed = _completed(requests, failed, cut)
     rate, streams = standard["rate_qps"].number(), standard["concurrency"].number()
-    arrival = _arrival(extra["arrival"], rate, streams)
+    achieved = rates["request_rate"]["mean"].number()
+    asked = _loop(extra["arrival"], rate, streams, achieved)
     spreads = {name: _read_spread(latency, extra, name) for name in _LATENCIES}
     output_tokens = requests["output_length"]["mean"].number()
     tok_per_sec = rates["output_token_rate"]["mean"].number()
     told = extra["streamed"].flag()
     level = Level(
-        arrival=arrival,
-        load=streams if arrival == CONCURRENCY else rate,
+        arrival=asked.arrival,
+        load=asked.load,
         tok_per_sec=tok_per_sec,
         duration_s=_duration(document, extra),
         sent=None if completed is None or failed is None else completed + failed,
@@ -65,7 +69,7 @@ def read(document: Node) -> Iterator[FilePoint]:
         failed=failed,
         cut=cut,
         conform=extra["conform"].count(),
-        requests_per_sec=rates["request_rate"]["mean"].number(),
+        requests_per_sec=achieved,
         sent_per_sec=extra["sent_per_sec"].number(),
         delay_p95_s=extra["delay_p95_s"].number(low=_ANY),
         input_tokens=requests["input_length"]["mean"].number(),
@@ -80,7 +84,7 @@ def read(document: Node) -> Iterator[FilePoint]:
         cancelled=bool(extra["cancelled"].flag()),
         counted=bool(extra["counted"].flag()),
         failures={name: extra["failures"][name].count() or 0 for name in extra["failures"].names()},
-        warnings=tuple(text for item in extra["warnings"].items() if (text := item.text())),
+        warnings=(*filter(None, (asked.warning, *(item.text() for item in extra["warnings"].items()))),),
     )
     yield FilePoint(
         tool=TOOL,
@@ -108,21 +112,26 @@ def _completed(requests: Node, failed: int | None, cut: int | None) -> int | Non
 
 
 def _duration(document: Node, extra: Node) -> float | None:
-    """Seconds, from beside the schema or from the run's ISO 8601 duration in seconds alone."""
+    """Seconds, from beside the schema or from the run's ISO 8601 duration in days to seconds."""
     if extra["duration_s"].there:
         return extra["duration_s"].number()
-    found = _SECONDS.match(document.at("run", "time", "duration").text() or "")
-    return float(found[1]) if found else None
+    found = _DURATION.match(document.at("run", "time", "duration").text() or "")
+    if found is None or not any(found.groups()):
+        return None
+    return sum(float(part or 0) * unit for part, unit in zip(found.groups(), _SECONDS, strict=True))
 
 
-def _arrival(told: Node, rate: float | None, streams: float | None) -> str | None:
+def _version(value: object) -> object:
+    """The schema's version, also where YAML made a number of it."""
+    return f"{value:g}" if isinstance(value, float) else value
+
+
+def _loop(told: Node, rate: float | None, streams: float | None, achieved: float | None) -> Loop:
     if told.there:
         if told.value not in (POISSON, CONCURRENCY):
             raise told.refused(f'"{POISSON}" or "{CONCURRENCY}"')
-        return POISSON if told.value == POISSON else CONCURRENCY
-    if rate is not None:
-        return POISSON
-    return None if streams is None else CONCURRENCY
+        return Loop(POISSON, rate) if told.value == POISSON else Loop(CONCURRENCY, streams)
+    return loop(inf if rate is None and streams is not None else rate, streams, achieved)
 
 
 def _model(document: Node, extra: Node) -> str | None:

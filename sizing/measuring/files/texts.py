@@ -39,7 +39,7 @@ def utf8(source: bytes | BinaryIO) -> bytes:
         data = _recoded(data, encoding)
     data = data.removeprefix(codecs.BOM_UTF8)
     if not data.strip():
-        raise FileRefused("the file is empty")
+        raise FileRefused("the file is empty; a load generator's result was expected")
     return data
 
 
@@ -49,7 +49,9 @@ def _unpacked(data: bytes) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
             plain = packed.read(MOST_BYTES + 1)
     except (OSError, EOFError, zlib.error):
-        raise FileRefused("starts like a gzip file, but cannot be unpacked") from None
+        raise FileRefused(
+            "starts like a gzip file, but cannot be unpacked; a whole one was expected"
+        ) from None
     if len(plain) > MOST_BYTES:
         raise FileRefused(f"unpacked {_TOO_LARGE}")
     return plain
@@ -69,7 +71,7 @@ def _recoded(data: bytes, encoding: str) -> bytes:
     try:
         plain = data.decode(encoding).encode()
     except UnicodeError:
-        raise FileRefused("starts like UTF-16 text, but is not") from None
+        raise FileRefused("starts like UTF-16 text, but is not; UTF-8 or UTF-16 was expected") from None
     if len(plain) > MOST_BYTES:
         raise FileRefused(_TOO_LARGE)
     return plain

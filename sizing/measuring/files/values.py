@@ -6,7 +6,7 @@ with its path.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any
@@ -16,6 +16,9 @@ from sizing.measuring.files.points import FileRefused
 
 LARGEST = 1e15
 """Larger numbers are no time, rate or count."""
+
+SMALLEST = 1e-12
+"""Smaller numbers above 0 are 0, so that no quotient of two numbers is beyond all bounds."""
 
 LEAST_TOKEN_MS = 1.0
 """No engine decodes a token of one stream faster; less is an answer that came in one piece."""
@@ -65,13 +68,21 @@ class Node:
     def there(self) -> bool:
         return self.value is not None
 
-    def items(self) -> list[Node]:
-        """The elements of a list; none where it is not there."""
+    def inside(self, *keys: str) -> Node:
+        """The value below, key by key; not there where something else than an object is on the way."""
+        node = self
+        for key in keys:
+            node = node[key] if isinstance(node.value, Mapping) else Node(None, node.path)
+        return node
+
+    def items(self) -> Iterator[Node]:
+        """The elements of a list one by one, of which there may be millions; none where it is not there."""
         if self.value is None:
-            return []
+            return
         if not isinstance(self.value, list):
             raise self.refused("a list")
-        return [Node(value, f"{self.path}[{index}]") for index, value in enumerate(self.value)]
+        for index, value in enumerate(self.value):
+            yield Node(value, f"{self.path}[{index}]")
 
     def names(self) -> list[str]:
         """The keys of an object; none where it is not there."""
@@ -92,7 +103,14 @@ class Node:
             return None
         if not low <= value <= LARGEST:
             raise self.refused(f"a number from {low:g} to {LARGEST:g}")
-        return float(value)
+        return float(value) if abs(value) >= SMALLEST else 0.0
+
+    def number_or_none(self) -> float | None:
+        """A number from 0 on; None for whatever else stands here."""
+        value = self.value
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST:
+            return None
+        return self.number()
 
     def numbers(self) -> list[float | None]:
         """The numbers of a list from 0 on, of which there may be millions; None as for `number`."""
@@ -102,7 +120,7 @@ class Node:
             raise self.refused("a list")
         return [
             value
-            if type(value) is float and 0.0 <= value <= LARGEST
+            if type(value) is float and SMALLEST <= value <= LARGEST
             else Node(value, f"{self.path}[{index}]").number()
             for index, value in enumerate(self.value)
         ]
@@ -115,12 +133,10 @@ class Node:
         return None if value is None else int(value)
 
     def rate(self) -> float | None:
-        """A number, or infinity, also written as text ("inf"), for "all at once"."""
+        """A number, or infinity, also written as text ("inf"), for "all at once"; other words tell none."""
         if self.value in ("inf", "Infinity", inf):
             return inf
-        if isinstance(self.value, str):
-            raise self.refused('a number or "inf"')
-        return self.number()
+        return None if isinstance(self.value, str) else self.number()
 
     def text(self) -> str | None:
         """Text, on one line and not endless."""
@@ -173,8 +189,11 @@ def spread(mean: Node | None, at: Iterable[tuple[float, Node]], factor: float = 
 
 
 def share(part: float | None, whole: float | None) -> float | None:
-    """One number by another; None where either is not known, or the second is 0."""
-    return None if part is None or not whole else part / whole
+    """One number by another; None where either is not known, the second is 0, or the result is no number."""
+    if part is None or not whole:
+        return None
+    quotient = part / whole
+    return quotient if isfinite(quotient) else None
 
 
 def ended(completed: int | None, failed: int | None) -> int | None:
@@ -186,13 +205,23 @@ def streamed(ttft: Spread, tpot: Spread, e2e: Spread, output_tokens: float | Non
     """Whether answers came token by token; None where TTFT is not known.
 
     They did not where TTFT is nearly all of the end-to-end time of several tokens. A long queue does that
-    too, but then the rest of the time is still worth a token each.
+    too, but then the rest of the time is still worth a token each. An end-to-end time that is not known is
+    TTFT and TPOT for each further token.
     """
     if not ttft.known:
         return None
+    if output_tokens is None or output_tokens <= 1:
+        return True
     pairs = [(ttft.mean, e2e.mean), *((ttft.at.get(p), e2e.at.get(p)) for p in (50.0, 95.0, 99.0))]
+    if not e2e.known:
+        parts = ((ttft.mean, tpot.mean), (ttft.at.get(50.0), tpot.at.get(50.0)))
+        pairs = [
+            (first, first + rest * (output_tokens - 1))
+            for first, rest in parts
+            if first is not None and rest is not None
+        ]
     both = [(first, whole) for first, whole in pairs if first is not None and whole]
-    if not both or output_tokens is None or output_tokens <= 1:
+    if not both:
         return True
     first, whole = both[0]
     per_token = (whole - first) / (output_tokens - 1)

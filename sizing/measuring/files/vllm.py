@@ -8,11 +8,11 @@ latency is written as 0.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isinf
 from typing import Any
 
-from sizing.domain.levels import CONCURRENCY, POISSON, Level, Spread
+from sizing.domain.levels import POISSON, Level, Spread
 from sizing.measuring.files.latencies import Details, completed_by, details, flat, names
+from sizing.measuring.files.loops import REACHED_SHARE, Loop, loop
 from sizing.measuring.files.points import FilePoint
 from sizing.measuring.files.values import Node, ended, scaled, share, streamed
 
@@ -20,9 +20,6 @@ VLLM, INFERENCEX = "vllm bench serve", "InferenceX"
 
 SEVERAL_TOKENS = 1.25
 """Above this ratio of the gap between chunks to TPOT, a chunk is not a token."""
-
-SATURATED_SHARE = 0.9
-"""An achieved rate below this share of the asked one, with all requests sent, is saturation."""
 
 
 def matches_vllm(document: Node) -> bool:
@@ -58,23 +55,25 @@ def _point(document: Node, tool: str, unit: str, factor: float) -> FilePoint:
     rate, cap = document["request_rate"].rate(), document["max_concurrency"].number()
     output_tokens = share(document["total_output_tokens"].number(), completed)
     tok_per_sec = document["output_throughput"].number()
+    achieved = document["request_throughput"].number()
+    asked = loop(rate, cap, achieved)
     level = Level(
-        arrival=arrival(rate, cap),
-        load=load(rate, cap),
+        arrival=asked.arrival,
+        load=asked.load,
         tok_per_sec=tok_per_sec,
         duration_s=document["duration"].number(),
         sent=ended(completed, failed),
         completed=None if completed is None else completed - min(empty, completed),
         failed=None if failed is None else failed + empty,
-        requests_per_sec=document["request_throughput"].number(),
-        delay_p95_s=_delay(document, rate),
+        requests_per_sec=achieved,
+        delay_p95_s=_delay(document, asked),
         input_tokens=share(document["total_input_tokens"].number(), completed),
         output_tokens=output_tokens,
         ttft=spreads["ttft"],
         tpot=spreads["tpot"],
         e2e=spreads["e2el"],
         streamed=streamed(spreads["ttft"], spreads["tpot"], spreads["e2el"], output_tokens),
-        warnings=tuple(_warnings(rate, cap, empty, spreads["tpot"].mean, spreads["itl"].mean)),
+        warnings=tuple(_warnings(asked, failed, empty, spreads["tpot"].mean, spreads["itl"].mean)),
     )
     return FilePoint(
         tool=tool,
@@ -89,24 +88,12 @@ def _point(document: Node, tool: str, unit: str, factor: float) -> FilePoint:
     )
 
 
-def arrival(rate: float | None, cap: float | None) -> str | None:
-    """Closed loop where only the cap limits; open loop at a rate, or with everything sent at once."""
-    if rate is not None and isinf(rate) and cap is not None:
-        return CONCURRENCY
-    return None if rate is None else POISSON
-
-
-def load(rate: float | None, cap: float | None) -> float | None:
-    """Streams or requests/s as asked; None where everything was sent at once."""
-    return cap if rate is None or isinf(rate) else rate
-
-
 def saturated(level: Level) -> bool:
     """Whether requests came faster than they were answered."""
     asked, achieved = level.load, level.requests_per_sec
     if level.arrival != POISSON or not asked or achieved is None:
         return False
-    return achieved < SATURATED_SHARE * asked
+    return achieved < REACHED_SHARE * asked
 
 
 def _fill(spreads: dict[str, Spread], single: Details | None) -> list[str]:
@@ -119,18 +106,20 @@ def _fill(spreads: dict[str, Spread], single: Details | None) -> list[str]:
     return names([("ttft_ms", ttft), ("tpot_ms", tpot)])
 
 
-def _delay(document: Node, rate: float | None) -> float | None:
+def _delay(document: Node, asked: Loop) -> float | None:
     """How late requests were sent behind a cap, where newer versions say it; closed loops plan nothing."""
-    if rate is None or isinf(rate):
+    if asked.arrival != POISSON or asked.load is None:
         return None
     return scaled(document["p95_client_queue_time_ms"].number(), 0.001)
 
 
 def _warnings(
-    rate: float | None, cap: float | None, empty: int, tpot: float | None, gap: float | None
+    asked: Loop, failed: int | None, empty: int, tpot: float | None, gap: float | None
 ) -> Iterator[str]:
-    if rate is not None and not isinf(rate) and cap is not None:
-        yield f"at most {cap:,g} requests at once: the cap may have held requests back"
+    if asked.warning:
+        yield asked.warning
+    if failed is None:
+        yield "how many requests failed is not told"
     if empty:
         yield f"{empty:,} empty answers were counted as completed; they count as failed here"
     if tpot and gap and gap > SEVERAL_TOKENS * tpot:

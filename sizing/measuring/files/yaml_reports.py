@@ -15,7 +15,7 @@ from sizing.measuring.files.documents import MOST_DEPTH
 from sizing.measuring.files.points import FileRefused
 from sizing.measuring.files.values import Node, shown_text
 
-MOST_BYTES = 2 * 1024 * 1024
+MOST_BYTES = 256 * 1024
 
 _RESULTS = re.compile(rb"^results:", re.MULTILINE)
 _RUN = re.compile(rb"^(?:run|scenario|version):", re.MULTILINE)
@@ -35,7 +35,7 @@ def matches(text: bytes) -> bool:
 def documents(text: bytes) -> Iterator[Node]:
     """Each YAML document; FileRefused where it is not YAML, too large, too deep, or has aliases."""
     if len(text) > MOST_BYTES:
-        raise FileRefused(f"larger than {MOST_BYTES // (1024 * 1024)} MiB, the most that is read as YAML")
+        raise FileRefused(f"larger than {MOST_BYTES // 1024} KiB, the most that is read as YAML")
     try:
         _check(text)
         roots = list(yaml.compose_all(text, Loader=_Loader))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from math import isfinite
 from typing import Any
 
@@ -17,6 +18,7 @@ from sizing.domain.throughput import LoadGroup, Throughput, at_slo, groups
 from sizing.measuring.bench import OTHER_SHAPE, needed_requests
 from sizing.measuring.files import DEFAULT_SLO, FilePoint, point_warnings, result_form
 from sizing.measuring.importing.given import Asked, ReadFile
+from sizing.models.fields import LARGEST_RATE
 
 MOST_POINTS = 1000
 """Of all files of an import together; a sweep has some ten."""
@@ -60,7 +62,8 @@ class Considered:
 
     counting: the sweep that a measurement would rest on, None without a profile or without points.
     refused: why nothing may be stored, one line each, by the file's name; "" where it is no single file.
-    warnings: what would stand beside the measurement.
+    warnings: what would stand beside the measurement. declared: when it was measured where the files do
+    not say it, None where nobody said.
     """
 
     files: tuple[ReadFile, ...]
@@ -69,6 +72,7 @@ class Considered:
     counting: Sweep | None
     refused: dict[str, list[str]]
     warnings: tuple[str, ...]
+    declared: datetime | None = None
 
     @property
     def slo(self) -> Slo:
@@ -98,13 +102,20 @@ class Considered:
 
 
 def consider(
-    files: Sequence[ReadFile], asked: Asked | None = None, *, force: bool = False, leave_out: bool = False
+    files: Sequence[ReadFile],
+    asked: Asked | None = None,
+    *,
+    force: bool = False,
+    leave_out: bool = False,
+    declared: datetime | None = None,
+    noted: Sequence[str] = (),
 ) -> Considered:
     """Judge and gather the points of files that were given together.
 
     asked: None: the default SLO judges, and nothing may be stored. force: points of another shape count,
     with a warning. leave_out: broken files, repeated ones and points of another shape are left out, with
-    a warning; otherwise each of them refuses the whole.
+    a warning; otherwise each of them refuses the whole. declared: when it was measured where the files do
+    not say it. noted: warnings that are known beforehand.
     """
     slo = asked.slo if asked else DEFAULT_SLO
     placed, out, shapes = _sorted_out(files, slo, asked, force)
@@ -120,6 +131,7 @@ def consider(
     warnings: list[str] = []
     if asked and counting:
         warnings = [
+            *noted,
             *_arrival_warnings(sweeps, counting, asked),
             *(shapes if force else ()),
             *([f"left out: {line}" for _, line in out] if leave_out else ()),
@@ -128,7 +140,7 @@ def consider(
             *_mixed(counting),
         ]
     kept = tuple(dict.fromkeys(warnings))
-    return Considered(tuple(files), asked, sweeps, counting, dict(refused), kept)
+    return Considered(tuple(files), asked, sweeps, counting, dict(refused), kept, declared)
 
 
 def _sorted_out(
@@ -220,6 +232,10 @@ def _not_storable(counting: Sweep | None, asked: Asked | None) -> Iterable[tuple
     if counting.untold:
         for here in counting.deciding:
             yield here.file, f"{here.place}: {found.bracket}"
+        return
+    if found.tok_per_sec is not None and found.tok_per_sec > LARGEST_RATE:
+        here = counting.deciding[0]
+        yield here.file, f"{here.place}: {found.tok_per_sec:,.6g} tok/s are more than can be"
         return
     by_load = groups(here.judged for here in counting.points)
     if found.tok_per_sec is None and by_load[0].verdict is not Verdict.FAIL:

@@ -22,7 +22,6 @@ def finding(considered: Considered, now: datetime) -> dict[str, Any] | None:
     sweep, asked = considered.counting, considered.asked
     if sweep is None or asked is None or considered.refused:
         return None
-    dated = _measured_at(considered, sweep, now)
     found = sweep.throughput
     tools = list(dict.fromkeys(here.point.tool for here in sweep.points))
     form: dict[str, Any] = plain(
@@ -33,8 +32,8 @@ def finding(considered: Considered, now: datetime) -> dict[str, Any] | None:
             "bracket": found.bracket,
             "source": tools[0].partition(" ")[0],
             "generator": ", ".join(tools),
-            "measured_at": (dated or now).isoformat(),
-            "warnings": [*considered.warnings, *([] if dated else [UNDATED])],
+            "measured_at": measured_at(considered, now).isoformat(),
+            "warnings": warnings(considered, now),
             "workload": _workload(sweep) | {"slo": asdict(asked.slo)},
             "levels": [_level(here, considered) for here in sweep.points],
         }
@@ -42,25 +41,65 @@ def finding(considered: Considered, now: datetime) -> dict[str, Any] | None:
     return form
 
 
-def shown(considered: Considered) -> dict[str, Any]:
+def shown(considered: Considered, now: datetime) -> dict[str, Any]:
     """The preview of what was considered for people, with the levels of one sweep to draw; for JSON.
 
     levels: those of the sweep that counts, else of the largest, by file and place. slo: what judged them.
+    measured_at: of the measurement that it would be, None where it would be none.
     """
     sweep = considered.counting or max(considered.sweeps, key=lambda s: len(s.points), default=None)
     levels = [
         {"file": here.file, "place": here.point.place, **_level(here, considered)}
         for here in (sweep.points if sweep else ())
     ]
-    form: dict[str, Any] = plain(considered.preview() | {"levels": levels, "slo": asdict(considered.slo)})
+    counts = considered.counting is not None
+    form: dict[str, Any] = plain(
+        considered.preview()
+        | {
+            "warnings": warnings(considered, now),
+            "levels": levels,
+            "slo": asdict(considered.slo),
+            "measured_at": measured_at(considered, now).isoformat() if counts else None,
+            "declared_at": considered.declared.isoformat() if considered.declared else None,
+        }
+    )
     return form
 
 
-def _measured_at(considered: Considered, sweep: Sweep, now: datetime) -> datetime | None:
-    """The latest moment that the files of the sweep name, no later than now; None where they name none."""
-    names = {here.file for here in sweep.points}
-    found = [file.ended_at for file in considered.files if file.ended_at and file.result.file in names]
-    return min(max(found), now).astimezone(UTC) if found else None
+def warnings(considered: Considered, now: datetime) -> list[str]:
+    """What would stand beside the measurement, with what is odd about its time."""
+    if considered.counting is None:
+        return list(considered.warnings)
+    named = _named(considered)
+    taken = "the declared time" if considered.declared else "the time of the import"
+    odd = []
+    if named is None and considered.declared is None:
+        odd = [UNDATED]
+    elif named is not None and named[0] > now:
+        odd = [f"{named[1]} says {named[0]:%Y-%m-%d %H:%M} UTC, which is in the future; {taken} counts"]
+    return [*considered.warnings, *odd]
+
+
+def measured_at(considered: Considered, now: datetime) -> datetime:
+    """When the sweep that counts was measured: as its files say, else as declared, else now."""
+    named = _named(considered)
+    if named is not None and named[0] <= now:
+        return named[0]
+    return considered.declared or now
+
+
+def _named(considered: Considered) -> tuple[datetime, str] | None:
+    """The latest moment that the files of the sweep that counts name, and the file; None where none does."""
+    sweep = considered.counting
+    names = {here.file for here in sweep.points} if sweep else set()
+    return max(
+        (
+            (file.ended_at.astimezone(UTC), file.result.file)
+            for file in considered.files
+            if file.ended_at and file.result.file in names
+        ),
+        default=None,
+    )
 
 
 def _workload(sweep: Sweep) -> dict[str, Any]:

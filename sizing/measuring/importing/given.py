@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from sizing.domain.levels import Slo
-from sizing.measuring.files import FileRefused, FileResult, read_results
+from sizing.measuring.files import FileRefused, FileResult, points_form, read_results, yaml_reports
 from sizing.measuring.files.texts import utf8
 
 
@@ -41,8 +41,42 @@ class ReadFile:
 def read_file(name: str, data: bytes) -> ReadFile:
     """Read a result file from memory; a broken one has its reason in `result.error`."""
     result = read_results(name, data)
+    if odd := _not_kept(result):
+        result = FileResult(result.file, error=f"{result.file}: {odd}")
     when = None if result.error else _ended_at(data)
     return ReadFile(result, len(data), hashlib.sha256(data).hexdigest(), when)
+
+
+# Far above anything that is measured, and far enough below the largest number that sums stay finite.
+_MOST = 1e100
+
+
+def _not_kept(result: FileResult) -> str:
+    """What of a result no database keeps, in words: a number that is infinite or none; empty otherwise."""
+    try:
+        forms = [
+            {**form, **point.level.as_dict()}
+            for point, form in zip(result.points, points_form(result.points), strict=True)
+        ]
+    except (ArithmeticError, ValueError):
+        return "numbers were expected that can be reckoned with"
+    for point, form in zip(result.points, forms, strict=True):
+        if name := _beyond(form):
+            where = f"{point.place}: " if point.place else ""
+            return f"{where}{name} was expected to be a finite number below 1e100"
+    return ""
+
+
+def _beyond(value: Any, name: str = "") -> str:
+    """The name under which a number stands that is not finite or too large; empty where there is none."""
+    if isinstance(value, Mapping):
+        found = (_beyond(below, f"{name}.{key}" if name else str(key)) for key, below in value.items())
+    elif isinstance(value, list | tuple):
+        found = (_beyond(below, name) for below in value)
+    else:
+        # Not a number compares with nothing.
+        return "" if not isinstance(value, int | float) or abs(value) < _MOST else name
+    return next(filter(None, found), "")
 
 
 def refused(name: str, error: str) -> ReadFile:
@@ -70,6 +104,12 @@ _MOMENT = re.compile(
     rb'"(date|end_time|timestamp|end)"[ \t\r\n]{0,8}:[ \t\r\n]{0,8}'
     rb'(?:"([0-9T:.Z+\- ]{10,40})"|([0-9]{9,10}(?:\.[0-9]{1,12})?)[,\s}])'
 )
+# The same in YAML, where no quotes are needed.
+_YAML_MOMENT = re.compile(
+    rb"""(?:^|[{,])[ \t-]{0,80}["']?(end)["']?[ \t]{0,8}:[ \t]{1,8}"""
+    rb"""["']?([0-9T:.Z+\- ]{9,39}[0-9Z])["']?[ \t]{0,80}(?=[#,}\r\n]|\Z)""",
+    re.MULTILINE,
+)
 _EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
 
 
@@ -79,21 +119,49 @@ def _ended_at(data: bytes) -> datetime | None:
         text = utf8(data)
     except FileRefused:
         return None
-    if text[:1] not in (b"{", b"["):
+    if yaml_reports.matches(text):
+        found = [_told(match[2]) for match in _YAML_MOMENT.finditer(text)]
+    elif text.lstrip()[:1] in (b"{", b"["):
+        found = [_moment(match) for match in _MOMENT.finditer(text)]
+    else:
         return None
-    found = (_moment(match) for match in _MOMENT.finditer(text))
     return max((moment for moment in found if moment and moment >= _EARLIEST), default=None)
+
+
+def declared_time(text: str, now: datetime) -> datetime:
+    """A time in ISO 8601 that somebody declares, in UTC where it has no zone; ValueError if it is none."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(
+            "the time of a measurement was expected in ISO 8601, like 2026-11-30T14:05Z"
+        ) from None
+    if moment > now:
+        raise ValueError(
+            f"a time of measurement that has passed was expected, not {moment:%Y-%m-%d %H:%M} UTC"
+        )
+    if moment < _EARLIEST:
+        raise ValueError(f"a time of measurement from {_EARLIEST:%Y} on was expected")
+    return moment
 
 
 def _moment(match: re.Match[bytes]) -> datetime | None:
     words, seconds = match[2], match[3]
+    if not seconds:
+        return _told(words)
     try:
-        if seconds:
-            return datetime.fromtimestamp(float(seconds), UTC)
-        text = words.decode()
+        return datetime.fromtimestamp(float(seconds), UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _told(words: bytes) -> datetime | None:
+    text = words.decode()
+    try:
         if re.fullmatch(r"\d{8}-\d{6}", text):
             return datetime.strptime(text, "%Y%m%d-%H%M%S").replace(tzinfo=UTC)
         moment = datetime.fromisoformat(text)
-    except (ValueError, OverflowError, OSError):
+    except ValueError:
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -20,7 +20,7 @@ from django.utils import timezone
 from sizing.measuring.importing.considering import Considered, consider
 from sizing.measuring.importing.finding import finding, shown
 from sizing.measuring.importing.given import ReadFile, read_file
-from sizing.measuring.importing.storing import NotStorable, asked_of, store
+from sizing.measuring.importing.storing import NotStorable, asked_of, store, stored_before
 from sizing.models import BenchFile, BenchImport
 
 log = logging.getLogger(__name__)
@@ -69,8 +69,15 @@ class _Lost(Exception):  # noqa: N818  it reads as what it says
 
 def consider_rows(row: BenchImport, files: Iterable[ReadFile]) -> Considered:
     """What the files of an import say, for the profile that it was given."""
-    asked = asked_of(row.profile) if row.profile else None
-    return consider(tuple(files), asked, force=row.force, leave_out=row.leave_out_broken)
+    read, declared = tuple(files), row.preview.get("declared_at")
+    return consider(
+        read,
+        asked_of(row.profile) if row.profile else None,
+        force=row.force,
+        leave_out=row.leave_out_broken,
+        declared=datetime.fromisoformat(declared) if declared else None,
+        noted=stored_before(read, row.variant, row.profile),
+    )
 
 
 def _read(row: BenchImport) -> Iterator[ReadFile]:
@@ -103,7 +110,7 @@ def keep(row: BenchImport, considered: Considered) -> None:
         row,
         State.DONE,
         progress=100,
-        preview=shown(considered),
+        preview=shown(considered, now),
         finding=finding(considered, now) if row.variant_id else None,
     ):
         raise _Lost

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from sizing.measuring.importing.given import Asked
+from sizing.measuring.importing.given import Asked, ReadFile
 from sizing.measuring.importing.packing import Packed
 from sizing.models import (
     BenchFile,
@@ -33,6 +33,26 @@ class NotStorable(Exception):  # noqa: N818  it reads as what it says
 def asked_of(profile: BenchProfile) -> Asked:
     """The profile's row as what files are considered for."""
     return Asked(profile.name, profile.input_tokens, profile.output_tokens, profile.slo, profile.arrival)
+
+
+def stored_before(
+    files: Iterable[ReadFile], variant: Variant | None, profile: BenchProfile | None
+) -> list[str]:
+    """In words, which files a measurement of the same variant and profile has already: the latest of each."""
+    if variant is None or profile is None:
+        return []
+    names = {file.sha256: file.result.file for file in files if not file.result.error}
+    same = BenchFile.objects.filter(measurement__variant=variant, measurement__profile=profile)
+    kept = same.filter(sha256__in=names).select_related("measurement").order_by("measurement_id")
+    latest = {file.sha256: file.measurement for file in kept if file.measurement}
+    by_measurement: dict[Measurement, list[str]] = {}
+    for sha256, measurement in latest.items():
+        by_measurement.setdefault(measurement, []).append(names[sha256])
+    return [
+        f"{found[0]}{f' and {len(found) - 1} more' if len(found) > 1 else ''}: stored before, in measurement"
+        f" {measurement.pk} of {measurement.measured_at:%Y-%m-%d %H:%M} UTC"
+        for measurement, found in by_measurement.items()
+    ]
 
 
 def keep_files(row: BenchImport, files: Iterable[Packed]) -> None:

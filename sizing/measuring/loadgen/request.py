@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from json import dumps, loads
@@ -137,7 +138,8 @@ async def fly(
         if error.errno in (errno.EMFILE, errno.ENFILE):
             raise MeasuringError("this machine has no more sockets for so many requests at once") from error
         flight.failure = CONNECT if isinstance(error, ClientConnectorError) else _lost(flight.answer)
-        flight.said = error.strerror or type(error).__name__
+        number = error.errno or 0
+        flight.said = os.strerror(number) if number > 0 else error.strerror or type(error).__name__
     except ClientError as error:
         flight.failure, flight.said = NOT_HTTP, str(error).partition("\n")[0]
     flight.said = without_key(session, flight.said)

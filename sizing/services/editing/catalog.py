@@ -24,6 +24,7 @@ from sizing.services.editing.rows import (
     writing,
     wrong,
 )
+from sizing.services.errors import DeskError
 
 
 def save_profile(given: Given, pk: int | None = None) -> int:
@@ -114,6 +115,12 @@ def save_measurement(given: Given, pk: int | None = None) -> int:
     """Make or change a measurement. Gives the id."""
     with writing():
         measurement = row_of(Measurement, pk)
+        if pk is not None and measurement.was_measured:
+            raise DeskError(
+                "what a load generator measured cannot be changed; delete it, or measure again",
+                code="conflict",
+                status=409,
+            )
         if "model" in given or "variant" in given:
             old = measurement.variant if pk is not None else None
             model = model_named(given["model"]) if "model" in given or old is None else old.model
