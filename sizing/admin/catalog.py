@@ -17,6 +17,7 @@ from sizing.admin.base import DeskLines, DeskModelAdmin, HoldingAdmin, counted
 from sizing.admin.fields import gpu_types_field, labels_field, tolerations_field
 from sizing.admin.measured import asking
 from sizing.admin.measured.of_model import measured_part
+from sizing.admin.page import PageAdmin
 from sizing.admin.target_page import target_view
 from sizing.domain.specs import SERVING_STATES
 from sizing.inventory.document import Findings
@@ -79,7 +80,7 @@ class VariantLines(DeskLines):
     types = staticmethod(admin.display(description="GPU types")(types_of))
 
 
-class ServedModelAdmin(DeskModelAdmin):
+class ServedModelAdmin(PageAdmin):
     list_display = (
         "name",
         "ask",
@@ -126,19 +127,13 @@ class ServedModelAdmin(DeskModelAdmin):
     def refresh(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return asking.refresh_view(self, request, object_id)
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
+    def page_part(self, request: HttpRequest, row: ServedModel) -> dict[str, Any]:
+        """What is measured of a model, beside its form."""
         variant_admin = self.admin_site.get_model_admin(Variant)
-        extra = {"may_add_variant": variant_admin.has_add_permission(request), **(extra_context or {})}
-        model = self.get_object(request, object_id)
-        if isinstance(model, ServedModel) and self.has_view_permission(request, model):
-            extra |= measured_part(request, model)
-        return super().change_view(request, object_id, form_url, extra)
+        return {
+            "may_add_variant": variant_admin.has_add_permission(request),
+            **measured_part(request, row),
+        }
 
     def has_refresh_permission(self, request: HttpRequest) -> bool:
         return asking.may_ask(request)

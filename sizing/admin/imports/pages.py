@@ -17,11 +17,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.csrf import csrf_exempt
 
-from sizing.admin.base import DeskModelAdmin, moment
+from sizing.admin.base import moment
 from sizing.admin.imports import shown
 from sizing.admin.imports.form import capitalized
 from sizing.admin.imports.giving import give
 from sizing.admin.measured import words
+from sizing.admin.page import PageAdmin
 from sizing.models import BenchFile, BenchImport, Measurement
 from sizing.services import imports
 from sizing.services.errors import DeskError
@@ -42,7 +43,7 @@ class StateFilter(admin.SimpleListFilter):
         return queryset.filter(state=self.value()) if self.value() else queryset
 
 
-class BenchImportAdmin(DeskModelAdmin):
+class BenchImportAdmin(PageAdmin):
     """Who may add a measurement may give files and store what they show; others may look."""
 
     add_label = "Import result files"
@@ -100,19 +101,6 @@ class BenchImportAdmin(DeskModelAdmin):
         ]
 
     # Looking at them
-
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        row = self.get_object(request, object_id)
-        extra = dict(extra_context or {})
-        if isinstance(row, BenchImport) and self.has_view_permission(request, row):
-            extra |= self.page_part(request, row)
-        return super().change_view(request, object_id, form_url, extra)
 
     def page_part(self, request: HttpRequest, row: BenchImport) -> dict[str, Any]:
         """What the page says of an import; the same whether it is opened or followed."""

@@ -12,10 +12,11 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 
-from sizing.admin.base import DeskModelAdmin, moment
+from sizing.admin.base import moment
 from sizing.admin.fields import label_date_and_time, warnings_field
 from sizing.admin.measured import asking, kept, words
 from sizing.admin.measured.level_table import levels_part
+from sizing.admin.page import PageAdmin
 from sizing.measuring.staleness import Look
 from sizing.models import Measurement, Refresh
 from sizing.templatetags.desk import age, rate
@@ -35,7 +36,7 @@ class SloFilter(admin.BooleanFieldListFilter):
         self.title = "SLO met"
 
 
-class MeasurementAdmin(DeskModelAdmin):
+class MeasurementAdmin(PageAdmin):
     """Those entered by hand can be changed; those that were measured are evidence, and only be deleted."""
 
     form = MeasurementForm
@@ -87,19 +88,6 @@ class MeasurementAdmin(DeskModelAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Measurement | None = None) -> Any:
         # The page says all of what was measured in its own words.
         return () if obj is not None and obj.was_measured else super().get_fieldsets(request, obj)
-
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        measurement = self.get_object(request, object_id)
-        extra = dict(extra_context or {})
-        if isinstance(measurement, Measurement) and self.has_view_permission(request, measurement):
-            extra |= self.page_part(request, measurement)
-        return super().change_view(request, object_id, form_url, extra)
 
     def page_part(self, request: HttpRequest, measurement: Measurement) -> dict[str, Any]:
         """What the page says of a measurement beside its form."""

@@ -14,16 +14,17 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from sizing.admin.base import DeskModelAdmin, moment
+from sizing.admin.base import moment
 from sizing.admin.measured import asking, words
 from sizing.admin.measured.level_table import levels_part
+from sizing.admin.page import PageAdmin
 from sizing.measuring import refreshes
 from sizing.models import BenchLevel, Measurement, Refresh
 
 MOST_FOLLOWED = 200
 
 
-class RefreshAdmin(DeskModelAdmin):
+class RefreshAdmin(PageAdmin):
     """Written by the worker alone; people may look, cancel and ask for the same again."""
 
     list_display = (
@@ -69,19 +70,6 @@ class RefreshAdmin(DeskModelAdmin):
         ]
 
     # Pages
-
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        refresh = self.get_object(request, object_id)
-        extra = dict(extra_context or {})
-        if isinstance(refresh, Refresh) and self.has_view_permission(request, refresh):
-            extra |= self.page_part(request, refresh)
-        return super().change_view(request, object_id, form_url, extra)
 
     def page_part(self, request: HttpRequest, refresh: Refresh) -> dict[str, Any]:
         """What the page says of a run; the same whether it is opened or followed."""
