@@ -60,6 +60,16 @@ def take(page: Page, address: str, password: str) -> None:
     page.get_by_role("link", name=MODEL).first.click()
     page.goto(f"{page.url.split('?')[0]}?{QUESTION}")
     page.screenshot(path=IMAGES / "target.png")
+    measure(page, address)
+
+
+def measure(page: Page, address: str) -> None:
+    """Has a simulated replica of the demo measured, and looks at what came of it."""
+    page.goto(f"{address}admin/sizing/servedmodel/?q=tiny-8b")
+    page.get_by_role("link", name="simulated/tiny-8b").first.click()
+    page.get_by_role("button", name="Refresh").first.click()
+    page.get_by_role("link", name=" tok/s").first.click(timeout=300_000)
+    page.screenshot(path=IMAGES / "measurement.png")
 
 
 if __name__ == "__main__":

@@ -105,6 +105,6 @@ ONE_OF_EACH: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("profiles", PROFILE, {}),
     ("variants", VARIANT | {"model": LLAMA, "position": 7}, {}),
     ("replicas", REPLICA, {}),
-    ("measurements", MEASUREMENT, {"stale_reason": "", **ENTERED_BY_HAND}),
+    ("measurements", MEASUREMENT, {"stale_reason": "older than 168 h", **ENTERED_BY_HAND}),
     ("targets", TARGET, {}),
 ]
