@@ -3,6 +3,9 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from sizing.models import BenchProfile, Variant
+from tests import builders
+from tests.admin import sweeps
 from tests.admin.cluster import person
 
 
@@ -30,3 +33,15 @@ def outsider(db: None) -> Client:
     client = Client()
     client.force_login(person("outsider"))
     return client
+
+
+@pytest.fixture
+def llama(db: None) -> Variant:
+    """A variant whose result files are given."""
+    return builders.variant(builders.model("llama"), "tp4", 4)
+
+
+@pytest.fixture
+def chat(db: None) -> BenchProfile:
+    """The profile that those files have the shape of."""
+    return sweeps.profile(input_tokens=64, output_tokens=32)

@@ -10,7 +10,6 @@ from django.urls import reverse
 
 from sizing.models import BenchFile, BenchFilePart, BenchImport, BenchProfile, Measurement, Variant
 from tests import builders
-from tests.admin import sweeps
 from tests.admin.cluster import person
 from tests.admin.given import (
     ACTS,
@@ -26,16 +25,6 @@ from tests.admin.given import (
     url,
 )
 from tests.admin.test_measurement_page import words
-
-
-@pytest.fixture
-def llama(db: None) -> Variant:
-    return builders.variant(builders.model("llama"), "tp4", 4)
-
-
-@pytest.fixture
-def chat(db: None) -> BenchProfile:
-    return sweeps.profile(input_tokens=64, output_tokens=32)
 
 
 def test_those_who_may_not_add_measurements_can_change_nothing(

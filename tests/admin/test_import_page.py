@@ -14,7 +14,6 @@ from sizing.admin.imports import giving
 from sizing.models import BenchImport, BenchProfile, Measurement, Variant
 from sizing.services import imports
 from tests import builders
-from tests.admin import sweeps
 from tests.admin.given import (
     BROKEN,
     FAILS,
@@ -31,16 +30,6 @@ from tests.admin.given import (
 from tests.admin.test_every_page import HOSTILE
 from tests.admin.test_measurement_page import words
 from tests.files.builders import vllm
-
-
-@pytest.fixture
-def llama(db: None) -> Variant:
-    return builders.variant(builders.model("llama"), "tp4", 4)
-
-
-@pytest.fixture
-def chat(db: None) -> BenchProfile:
-    return sweeps.profile(input_tokens=64, output_tokens=32)
 
 
 def test_the_form_says_what_is_read_and_how_much_of_it(boss: Client) -> None:

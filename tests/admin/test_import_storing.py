@@ -13,7 +13,6 @@ from sizing.measuring.importing import life
 from sizing.models import BenchFile, BenchFilePart, BenchImport, BenchProfile, Measurement, Variant
 from sizing.services import imports
 from tests import builders
-from tests.admin import sweeps
 from tests.admin.given import (
     ACTS,
     BROKEN,
@@ -28,16 +27,6 @@ from tests.admin.given import (
 )
 from tests.admin.test_measurement_page import words
 from tests.files.builders import vllm
-
-
-@pytest.fixture
-def llama(db: None) -> Variant:
-    return builders.variant(builders.model("llama"), "tp4", 4)
-
-
-@pytest.fixture
-def chat(db: None) -> BenchProfile:
-    return sweeps.profile(input_tokens=64, output_tokens=32)
 
 
 def test_storing_leads_to_the_measurement_with_its_levels_and_files(
