@@ -310,9 +310,10 @@ def _read_replicas(only: set[int] | None = None) -> dict[int, ReplicaSpec]:
             variant=variant,
             state=state,
             started_at=started_at,
+            priority=priority,
             placement=tuple((node, tuple(indexes)) for node, indexes in sorted(placed.get(pk, {}).items())),
         )
-        for pk, name, model, variant, state, started_at in replicas.values_list(
-            "pk", "name", "variant__model__name", "variant__name", "state", "started_at"
+        for pk, name, model, variant, state, started_at, priority in replicas.values_list(
+            "pk", "name", "variant__model__name", "variant__name", "state", "started_at", "priority"
         )
     }

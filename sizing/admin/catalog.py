@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 
 from sizing.admin.base import DeskLines, DeskModelAdmin, HoldingAdmin, counted
 from sizing.admin.fields import gpu_types_field, labels_field, tolerations_field
+from sizing.admin.kept import MadeAdmin
 from sizing.admin.measured import asking
 from sizing.admin.measured.of_model import measured_part
 from sizing.admin.page import PageAdmin
@@ -80,7 +81,7 @@ class VariantLines(DeskLines):
     types = staticmethod(admin.display(description="GPU types")(types_of))
 
 
-class ServedModelAdmin(PageAdmin):
+class ServedModelAdmin(MadeAdmin, PageAdmin):
     list_display = (
         "name",
         "ask",
@@ -188,7 +189,7 @@ class VariantForm(forms.ModelForm):  # type: ignore[type-arg]
         return self.cleaned_data["topology_key"] or None
 
 
-class VariantAdmin(HoldingAdmin):
+class VariantAdmin(MadeAdmin, HoldingAdmin):
     form = VariantForm
     list_display = ("name", "model", "position", "shape", "claim", "types", "replica_count")
     search_fields = ("name", "model__name")

@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 from sizing.admin.base import DeskLines, HoldingAdmin
 from sizing.admin.fields import labels_field, taints_field
 from sizing.admin.gpus import GpuTypeFilter, holders_of, with_holders
+from sizing.admin.kept import KeptAdmin
 from sizing.domain.specs import HOLDING_STATES
 from sizing.inventory.document import Findings
 from sizing.models import Gpu, Node
@@ -79,8 +80,9 @@ class GpuLines(GpuTable):
         return False
 
 
-class NodeAdmin(HoldingAdmin):
+class NodeAdmin(KeptAdmin, HoldingAdmin):
     form = NodeForm
+    kept_note = "Kept by the cluster: its next import or sync overwrites all but the cost per hour."
     list_display = (
         "name",
         "state",

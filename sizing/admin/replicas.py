@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 
 from sizing.admin.base import HoldingAdmin, flag, moment
 from sizing.admin.fields import find_gpus, label_date_and_time, parse_placement, placement_of, placement_text
+from sizing.admin.kept import KeptAdmin
 from sizing.inventory.document import Findings, Problem, ReplicaEntry
 from sizing.inventory.places import FilePlaces
 from sizing.inventory.stored import read_around
@@ -72,8 +73,9 @@ def unusual_places(replica: Replica, nodes: set[int]) -> list[Problem]:
     ]
 
 
-class ReplicaAdmin(HoldingAdmin):
+class ReplicaAdmin(KeptAdmin, HoldingAdmin):
     form = ReplicaForm
+    kept_note = "Kept by the cluster: its next import or sync overwrites all but endpoint and benchable."
     list_display = (
         "name",
         "model_name",
@@ -90,7 +92,7 @@ class ReplicaAdmin(HoldingAdmin):
     autocomplete_fields = ("variant",)
     ordering = ("name",)
     actions = ("mark_benchable", "unmark_benchable")
-    fields = ("name", "variant", "state", "placement", "started_at", "endpoint", "benchable")
+    fields = ("name", "variant", "state", "placement", "started_at", "endpoint", "benchable", "priority")
 
     started = moment("started_at", "started")
     may_bench = flag("benchable", "benchable", "benchable")

@@ -212,7 +212,7 @@ class Answer:
                 {
                     "replica": victim.name,
                     "model": victim.model,
-                    "priority": models[victim.model].priority,
+                    "priority": self.fleet.priority(victim),
                     "nodes": [node for node, _ in victim.placement],
                     "tok_per_sec": self._lost(victim),
                 }

@@ -10,9 +10,10 @@ import numpy as np
 from sizing.domain.fleet import Fleet
 from sizing.domain.hardware import Hardware, Ints, untolerated
 from sizing.domain.preemption import Preemption
+from sizing.domain.preemption.ledger import STOPPABLE_STATES
 from sizing.domain.reasons import LADDER, RUNG, Survey
 from sizing.domain.sizing import Count
-from sizing.domain.specs import SERVING_STATES, ReplicaSpec, VariantSpec
+from sizing.domain.specs import ReplicaSpec, VariantSpec
 from sizing.domain.wording import NAMES_SHOWN, claim, names, needs, number, plural
 
 
@@ -65,23 +66,29 @@ def _stopping(fleet: Fleet, counted: Count, preemption: Preemption | None) -> li
     if "preemption_never" in preemption.reasons:
         lines.append(f"{counted.model.name} does not preempt (its policy is Never)")
     if "no_lower_priority" in preemption.reasons:
+        stoppable = [one for one in fleet.of_model(counted.model.name) if one.state in STOPPABLE_STATES]
+        own = ", or is its own" if _any_lower(fleet, counted, stoppable) else ""
         lines.append(
             f"what holds the rest has no lower priority than {counted.model.name}"
-            f" ({number(counted.model.priority)})"
+            f" ({number(counted.model.priority)}){own}"
         )
     return lines
 
 
 def protected(fleet: Fleet, counted: Count, victims: Iterable[ReplicaSpec]) -> list[tuple[str, int]]:
-    """Models of lower priority whose minimum keeps replicas from being stopped, and how many are left."""
-    stopped = Counter(victim.model for victim in victims if victim.state in SERVING_STATES)
-    return [
-        (name, left)
-        for name, model in sorted(fleet.models.items())
-        if model.priority < counted.model.priority
-        and model.min_replicas > 0
-        and (left := len(fleet.serving(name)) - stopped[name]) > 0
-    ]
+    """Models whose minimum keeps replicas of lower priority from being stopped, and how many are left."""
+    gone = {victim.name for victim in victims}
+    found = []
+    for name, model in sorted(fleet.models.items()):
+        if name != counted.model.name and model.min_replicas > 0:
+            left = [one for one in fleet.serving(name) if one.name not in gone]
+            if _any_lower(fleet, counted, left):
+                found.append((name, len(left)))
+    return found
+
+
+def _any_lower(fleet: Fleet, counted: Count, replicas: Iterable[ReplicaSpec]) -> bool:
+    return any(fleet.priority(one) < counted.model.priority for one in replicas)
 
 
 def _leftover_shares(counted: Count, now: Survey) -> list[str]:

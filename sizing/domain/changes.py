@@ -126,9 +126,11 @@ class Trial:
             return
         if not self._thorough:
             return
-        names = [name for name, _ in protected(self.fleet, self.now.count, self.now.victims)]
-        lowest_first = sorted((self.fleet.models[name] for name in names), key=lambda m: (m.priority, m.name))
-        for model in lowest_first[:MINIMA_TRIED]:
+        fleet = self.fleet
+        names = [name for name, _ in protected(fleet, self.now.count, self.now.victims)]
+        lowest = {name: min(fleet.priority(one) for one in fleet.serving(name)) for name in names}
+        for name in sorted(names, key=lambda name: (lowest[name], name))[:MINIMA_TRIED]:
+            model = fleet.models[name]
             gain = self._with_model(replace(model, min_replicas=model.min_replicas - 1))
             if gain > 0:
                 least = number(model.min_replicas - 1)

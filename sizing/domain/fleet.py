@@ -260,6 +260,10 @@ class Fleet:
         """The replicas of a model that count as current, by name."""
         return [spec for spec in self.of_model(model) if spec.state in SERVING_STATES]
 
+    def priority(self, replica: ReplicaSpec) -> int:
+        """A replica's own priority, else its model's."""
+        return self.models[replica.model].priority if replica.priority is None else replica.priority
+
     @property
     def draining(self) -> frozenset[str]:
         """Names of the replicas that are about to end and still hold their GPUs."""

@@ -121,7 +121,11 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSpec:
-    """A replica and the GPU indexes that it is bound to, by node name."""
+    """A replica and the GPU indexes that it is bound to, by node name.
+
+    What it holds is its placement, whatever its variant's shape: of a group of pods a part may be gone.
+    `priority` None: its model's. In Kubernetes each pod has a priority of its own.
+    """
 
     name: str
     model: str
@@ -129,6 +133,7 @@ class ReplicaSpec:
     state: str = "ready"
     started_at: datetime | None = None
     placement: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    priority: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

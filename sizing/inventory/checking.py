@@ -126,6 +126,7 @@ def _read_model(fields: Fields, at: int) -> ModelEntry | None:
         default_profile=fields.name("default_profile", name_problem, default=None),
         workload=fields.choice("workload", ("model", "other"), "model"),
         owner=fields.text("owner"),
+        source=fields.source(),
         at=at,
     )
     if fields.has("variants"):
@@ -163,8 +164,9 @@ def _read_variant(fields: Fields, position: int) -> VariantEntry | None:
         memory_mib=fields.whole("memory_mib", 0),
         topology_key=fields.name("topology_key", scheduling.key_problem, default=None),
     )
+    source = fields.source()
     fields.done()
-    return VariantEntry(spec, position, in_file=True, broken=unsure) if name is not None else None
+    return VariantEntry(spec, position, source, in_file=True, broken=unsure) if name is not None else None
 
 
 def _read_measurements(fields: Fields, document: Document) -> None:
@@ -212,6 +214,8 @@ def _read_replica(fields: Fields, at: int) -> ReplicaEntry | None:
     entry.started_at = fields.time("started_at", None)
     entry.endpoint = fields.text("endpoint", longest=500, problem_of=endpoint_problem)
     entry.benchable = fields.flag("benchable", False)
+    entry.priority = fields.whole("priority", None, -PRIORITY_LIMIT - 1, PRIORITY_LIMIT)
+    entry.source = fields.source()
     fields.done()
     return entry if name is not None else None
 

@@ -2,7 +2,8 @@
 
 Entries compare by what they say. `at` is the place in the file that an entry came from; `None` where it
 comes from the tables. `broken` marks an entry of a file with an error in what others build on: a node's
-GPUs, a model's list of variants, what a variant claims, what a replica holds.
+GPUs, a model's list of variants, what a variant claims, what a replica holds. `source` says who keeps
+an entry: "" people and their scripts, "kubernetes" the cluster's imports and syncs.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class NodeEntry:
     memory_mib: int | None = None
     pods: int | None = None
     cost_per_hour: Decimal | None = None
+    source: str = ""
     gpus: dict[int, GpuEntry] | None = field(default=None, compare=False)
     at: int | None = field(default=None, compare=False)
     broken: bool = field(default=False, compare=False)
@@ -75,6 +77,7 @@ class VariantEntry:
 
     spec: VariantSpec
     position: int
+    source: str = ""
     in_file: bool = field(default=False, compare=False)
     broken: bool = field(default=False, compare=False)
 
@@ -95,6 +98,7 @@ class ModelEntry:
     default_profile: str | None = None
     workload: str = "model"
     owner: str = ""
+    source: str = ""
     variants: dict[str, VariantEntry] | None = field(default=None, compare=False)
     at: int | None = field(default=None, compare=False)
     broken: bool = field(default=False, compare=False)
@@ -138,7 +142,7 @@ class MeasurementEntry:
 
 @dataclass(slots=True)
 class ReplicaEntry:
-    """A replica and its GPU indexes by node, both in order.
+    """A replica and its GPU indexes by node, both in order. `priority` None: its model's.
 
     `spots` are the places in the file of its nodes and GPUs, to name them in errors.
     """
@@ -150,6 +154,8 @@ class ReplicaEntry:
     started_at: datetime | None = None
     endpoint: str = ""
     benchable: bool = False
+    priority: int | None = None
+    source: str = ""
     placement: tuple[tuple[str, tuple[int, ...]], ...] = ()
     at: int | None = field(default=None, compare=False)
     broken: bool = field(default=False, compare=False)

@@ -10,7 +10,7 @@ from typing import Any
 
 from sizing.inventory.document import Findings
 from sizing.inventory.words import cut_number, quoted, shown
-from sizing.models.fields import LARGEST_COUNT, MILLIONTH, text_problem
+from sizing.models.fields import LARGEST_COUNT, MILLIONTH, Source, text_problem
 
 __all__ = ["REQUIRED", "Fields", "exact", "plain_decimal", "text_problem"]
 
@@ -135,6 +135,10 @@ class Fields:
         null = " or null" if default is None else ""
         self.error(key, f"must be one of {words}{null}, not {shown(value)}")
         return next(iter(choices)) if default is REQUIRED else default
+
+    def source(self) -> str:
+        """Who keeps the object: people and their scripts where the file does not say."""
+        return str(self.choice("source", Source.values, Source.HAND.value))
 
     def whole(self, key: str, default: Any, low: int = 0, high: int = LARGEST_COUNT) -> Any:
         """A whole number from `low` to `high`; null only where that is the default."""

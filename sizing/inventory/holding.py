@@ -88,14 +88,14 @@ class Holdings:
             message = (
                 f"replica {quoted(replica.name)} is {replica.state}, so it must name the GPUs that it holds"
             )
-            self._refuse_shape(holder, None, message)
+            self._refuse(self._paths_of_shape(holder, None), f"replica {quoted(replica.name)}", message)
             return
         if len(replica.placement) != spec.nodes:
             message = (
                 f"replica {quoted(replica.name)} is on {counted(len(replica.placement), 'node')},"
                 f" but variant {quoted(spec.name)} spans {spec.nodes}"
             )
-            self._refuse_shape(holder, None, message)
+            self._tell_shape(holder, None, message)
         for node, indexes in replica.placement:
             if len(indexes) != spec.gpus:
                 held = counted(len(indexes), "GPU")
@@ -103,12 +103,25 @@ class Holdings:
                     f"replica {quoted(replica.name)} holds {held} of node {quoted(node)},"
                     f" but variant {quoted(spec.name)} takes {spec.gpus} on each node"
                 )
-                self._refuse_shape(holder, node, message)
+                self._tell_shape(holder, node, message)
 
-    def _refuse_shape(self, holder: Holder, node: str | None, message: str) -> None:
-        path = self.places.placement(holder.replica, node)
-        variant = self.places.variant(holder.model, holder.variant)
-        self._refuse((path, variant), f"replica {quoted(holder.replica.name)}", message)
+    def _tell_shape(self, holder: Holder, node: str | None, message: str) -> None:
+        """Another shape than the variant's is an error; a warning of what a cluster runs or what has failed.
+
+        Pods of one model may ask for different numbers of GPUs, and of a group of pods a part may be gone.
+        """
+        replica, paths = holder.replica, self._paths_of_shape(holder, node)
+        otherwise = f"replica {quoted(replica.name)}"
+        if replica.source or replica.state == "failed":
+            self.findings.warn(next((path for path in paths if path is not None), otherwise), message)
+        else:
+            self._refuse(paths, otherwise, message)
+
+    def _paths_of_shape(self, holder: Holder, node: str | None) -> tuple[str | None, ...]:
+        return (
+            self.places.placement(holder.replica, node),
+            self.places.variant(holder.model, holder.variant),
+        )
 
     # The claims on a node --------------------------------------------------------------------
 

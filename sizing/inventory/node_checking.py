@@ -32,6 +32,7 @@ def read_node(fields: Fields, at: int, others: int = 0) -> NodeEntry | None:
         memory_mib=fields.whole("memory_mib", None),
         pods=fields.whole("pods", None),
         cost_per_hour=fields.number("cost_per_hour", None, Decimal(LARGEST_COUNT), zero=True, most=False),
+        source=fields.source(),
         gpus=gpus,
         at=at,
         broken=unsure,

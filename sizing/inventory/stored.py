@@ -95,7 +95,7 @@ def _values(parts: Iterable[QuerySet[Any]], columns: Sequence[str], *order: str)
 
 def _read_nodes(stored: Stored, nodes: list[QuerySet[Node]], gpus: list[QuerySet[Gpu]]) -> None:
     entries: dict[int, NodeEntry] = {}
-    host_columns = ("cpu_millis", "memory_mib", "pods", "cost_per_hour")
+    host_columns = ("cpu_millis", "memory_mib", "pods", "cost_per_hour", "source")
     columns = ("pk", "name", "ready", "schedulable", "stale", "labels", "taints", *host_columns)
     for pk, name, ready, schedulable, stale, labels, taints, *host in _values(nodes, columns):
         entry = NodeEntry(name, ready, schedulable, stale, labels, taints_of(taints), *host)
@@ -123,7 +123,7 @@ def _read_models(stored: Stored) -> None:
     entries: dict[int, ModelEntry] = {}
     fields = ("priority", "preemption_policy", "min_replicas", "max_replicas", "default_profile__name")
     for pk, name, *rest in ServedModel.objects.order_by().values_list(
-        "pk", "name", *fields, "workload", "owner"
+        "pk", "name", *fields, "workload", "owner", "source"
     ):
         entries[pk] = stored.document.models[name] = ModelEntry(name, *rest)
         entries[pk].variants = {}
@@ -131,7 +131,7 @@ def _read_models(stored: Stored) -> None:
     for row in Variant.objects.order_by("model_id", "position", "pk"):
         entry = entries[row.model_id]
         variants = entry.variants if entry.variants is not None else {}
-        variants[row.name] = VariantEntry(variant_spec(row), row.position)
+        variants[row.name] = VariantEntry(variant_spec(row), row.position, row.source)
         stored.variant_ids[entry.name, row.name] = row.pk
 
 
@@ -157,7 +157,7 @@ def _read_replicas(
 ) -> None:
     entries: dict[int, ReplicaEntry] = {}
     variants = {pk: names for names, pk in stored.variant_ids.items()}
-    fields = ("state", "started_at", "endpoint", "benchable")
+    fields = ("state", "started_at", "endpoint", "benchable", "priority", "source")
     for pk, name, variant_id, *rest in _values(replicas, ("pk", "name", "variant_id", *fields)):
         entries[pk] = stored.document.replicas[name] = ReplicaEntry(name, *variants[variant_id], *rest)
         stored.replica_ids[name] = pk

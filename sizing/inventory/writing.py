@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from sizing.domain.specs import VariantSpec
 from sizing.inventory.document import (
     VERSION,
     Document,
@@ -19,6 +18,7 @@ from sizing.inventory.document import (
     ProfileEntry,
     ReplicaEntry,
     TargetEntry,
+    VariantEntry,
 )
 from sizing.inventory.fields import plain_decimal
 from sizing.inventory.scheduling import taints_form, tolerations_form
@@ -65,6 +65,7 @@ def _node(node: NodeEntry) -> dict[str, Any]:
         "memory_mib": node.memory_mib,
         "pods": node.pods,
         "cost_per_hour": node.cost_per_hour,
+        **_source(node),
         "gpus": _gpus(node.gpus or {}),
     }
 
@@ -124,11 +125,13 @@ def _model(model: ModelEntry) -> dict[str, Any]:
         "default_profile": model.default_profile,
         "workload": model.workload,
         "owner": model.owner,
-        "variants": [_variant(variant.spec) for variant in variants],
+        **_source(model),
+        "variants": [_variant(variant) for variant in variants],
     }
 
 
-def _variant(spec: VariantSpec) -> dict[str, Any]:
+def _variant(variant: VariantEntry) -> dict[str, Any]:
+    spec = variant.spec
     return {
         "name": spec.name,
         "nodes": spec.nodes,
@@ -141,6 +144,7 @@ def _variant(spec: VariantSpec) -> dict[str, Any]:
         "cpu_millis": spec.cpu_millis,
         "memory_mib": spec.memory_mib,
         "topology_key": spec.topology_key,
+        **_source(variant),
     }
 
 
@@ -168,8 +172,14 @@ def _replica(replica: ReplicaEntry) -> dict[str, Any]:
         "started_at": time_form(replica.started_at),
         "endpoint": replica.endpoint,
         "benchable": replica.benchable,
+        **({} if replica.priority is None else {"priority": replica.priority}),
+        **_source(replica),
         "placement": [{"node": node, "gpus": list(indexes)} for node, indexes in replica.placement],
     }
+
+
+def _source(entry: NodeEntry | ModelEntry | VariantEntry | ReplicaEntry) -> dict[str, str]:
+    return {"source": entry.source} if entry.source else {}
 
 
 def _target(target: TargetEntry) -> dict[str, Any]:

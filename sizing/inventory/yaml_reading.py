@@ -1,7 +1,7 @@
 """YAML into plain values, from the parser's events.
 
 No tree of nodes is built, so a large fleet stays small in memory and deep nesting cannot exhaust the
-stack. A subset of YAML: one document, no anchors or aliases (a few bytes could stand for gigabytes), no
+stack. A subset of YAML: no anchors or aliases (a few bytes could stand for gigabytes), no
 tags. Plain scalars are YAML 1.2 numbers, YAML 1.1 booleans, null, and else texts; times stay texts, to be
 read where a time is expected. Keys are texts as written.
 """
@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 
@@ -40,11 +42,24 @@ class UnreadableError(ValueError):
     """A document that cannot be read; the message is one line and names the place."""
 
 
+class Readable(Protocol):
+    """A stream of characters."""
+
+    def read(self, size: int) -> str: ...
+
+
 def read_yaml(document: bytes) -> Any:
     """The value of the only document; `UnreadableError` where there is none or it cannot be read."""
+    with building(document) as builder:
+        return builder.document()
+
+
+@contextmanager
+def building(document: bytes | Readable) -> Iterator[Builder]:
+    """A builder of the values in a document or stream; what is wrong with it is an `UnreadableError`."""
     loader = _Loader(document)
     try:
-        return _Builder(loader).document()
+        yield Builder(loader)
     except yaml.MarkedYAMLError as error:
         words = " ".join(" ".join(filter(None, (error.context, error.problem))).split())
         mark = error.problem_mark or error.context_mark
@@ -77,26 +92,30 @@ def _place(mark: Any) -> str:
     return f"line {mark.line + 1}, column {mark.column + 1}"
 
 
-class _Builder:
-    """Builds values from events with an explicit stack."""
+class Builder:
+    """Builds values from events with an explicit stack.
+
+    Who reads a stream piece by piece takes the events with `next` and hands back the first one of a key
+    or a value.
+    """
 
     def __init__(self, loader: Any) -> None:
-        self._next = loader.get_event
+        self.next = loader.get_event
         self._plain: dict[str, Any] = {}
 
     def document(self) -> Any:
-        self._next()  # the start of the stream
-        event = self._next()
+        self.next()  # the start of the stream
+        event = self.next()
         if isinstance(event, yaml.StreamEndEvent):
             raise UnreadableError("the document is empty")
-        value = self._value(self._next())
-        self._next()  # the end of the document
-        event = self._next()
+        value = self.value(self.next())
+        self.next()  # the end of the document
+        event = self.next()
         if not isinstance(event, yaml.StreamEndEvent):
             raise UnreadableError(f"{_place(event.start_mark)}: a second document; only one is read")
         return value
 
-    def _value(self, event: Any) -> Any:
+    def value(self, event: Any) -> Any:
         """The value that begins with this event."""
         root: list[Any] = []
         stack: list[Any] = []
@@ -109,8 +128,8 @@ class _Builder:
             elif kind is not yaml.ScalarEvent and len(stack) >= DEEPEST:
                 raise UnreadableError(f"{_place(event.start_mark)}: nested more than {DEEPEST} levels deep")
             elif type(container) is dict and key is None:
-                key = self._key(event, container)
-                event = self._next()
+                key = self.key(event, container)
+                event = self.next()
                 continue
             else:
                 value = self._begin(event)
@@ -124,7 +143,7 @@ class _Builder:
                     container = value
             if container is root:
                 return root[0]
-            event = self._next()
+            event = self.next()
 
     def _begin(self, event: Any) -> Any:
         self._check(event)
@@ -147,7 +166,8 @@ class _Builder:
             self._plain[text] = value
         return value
 
-    def _key(self, event: Any, mapping: dict[str, Any]) -> str:
+    def key(self, event: Any, mapping: Container[str]) -> str:
+        """The key that this event is; refused where the mapping has it already."""
         self._check(event)
         if type(event) is not yaml.ScalarEvent:
             raise UnreadableError(f"{_place(event.start_mark)}: a key must be a text")

@@ -1,6 +1,8 @@
 """The tables. State is written by `sizing.services` and the refresh life only."""
 
 from sizing.models.catalog import BenchProfile, ServedModel, Variant
+from sizing.models.cluster import ClusterImport, ClusterSync, MappingRule
+from sizing.models.fields import Source
 from sizing.models.fleet import Gpu, Node, Placement, Replica
 from sizing.models.imports import BenchFile, BenchFilePart, BenchImport
 from sizing.models.level import BenchLevel
@@ -16,8 +18,11 @@ __all__ = [
     "BenchImport",
     "BenchLevel",
     "BenchProfile",
+    "ClusterImport",
+    "ClusterSync",
     "Gpu",
     "InventoryChange",
+    "MappingRule",
     "MeasuredNode",
     "Measurement",
     "Node",
@@ -26,6 +31,7 @@ __all__ = [
     "RefreshPlan",
     "Replica",
     "ServedModel",
+    "Source",
     "Target",
     "Variant",
     "WorkerBeat",

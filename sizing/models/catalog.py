@@ -9,7 +9,14 @@ from django.db import models
 from django.db.models import Q
 
 from sizing.domain.levels import Slo
-from sizing.models.fields import count, decimal, name_field, validate_model_name, validate_text
+from sizing.models.fields import (
+    count,
+    decimal,
+    name_field,
+    source_field,
+    validate_model_name,
+    validate_text,
+)
 
 PRIORITY_LIMIT = 2**31 - 1
 
@@ -41,12 +48,14 @@ class ServedModel(models.Model):
     )
     workload = models.CharField(max_length=8, choices=Workload, default=Workload.MODEL)
     owner = models.CharField(max_length=255, blank=True, default="", validators=[validate_text])
+    source = source_field()
 
     class Meta:
         ordering = ["name"]
         verbose_name = "model"
         constraints = [
             models.CheckConstraint(condition=~Q(name=""), name="model_has_a_name"),
+            models.CheckConstraint(condition=Q(source__in=["", "kubernetes"]), name="model_source_known"),
             models.CheckConstraint(condition=Q(min_replicas__gte=0), name="model_min_replicas_from_0"),
             models.CheckConstraint(
                 condition=Q(max_replicas__isnull=True) | Q(max_replicas__gte=0),
@@ -94,6 +103,7 @@ class Variant(models.Model):
         validators=[validate_text],
         help_text="With several nodes: all nodes of a replica share this label's value.",
     )
+    source = source_field()
     engine_seen = models.CharField(
         max_length=255,
         blank=True,
@@ -107,6 +117,7 @@ class Variant(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["model", "name"], name="variant_name_unique_in_model"),
             models.CheckConstraint(condition=~Q(name=""), name="variant_has_a_name"),
+            models.CheckConstraint(condition=Q(source__in=["", "kubernetes"]), name="variant_source_known"),
             models.CheckConstraint(condition=Q(position__gte=0), name="variant_position_from_0"),
             models.CheckConstraint(condition=Q(nodes__gte=1), name="variant_nodes_from_1"),
             models.CheckConstraint(condition=Q(gpus__gte=1), name="variant_gpus_from_1"),

@@ -186,3 +186,17 @@ def name_field(unique: bool = True, **options: Any) -> models.CharField[str, str
     """The name of an object."""
     options.setdefault("validators", [validate_name])
     return models.CharField(max_length=NAME_LENGTH, unique=unique, **options)
+
+
+class Source(models.TextChoices):
+    """Who keeps a row: people and their scripts, or the cluster's imports and syncs."""
+
+    HAND = "", "by hand"
+    KUBERNETES = "kubernetes", "Kubernetes"
+
+
+def source_field() -> models.CharField[str, str]:
+    """Who keeps a row."""
+    return models.CharField(
+        max_length=10, choices=Source, blank=True, default=Source.HAND, editable=False, verbose_name="kept by"
+    )

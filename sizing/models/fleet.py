@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
-from sizing.models.catalog import Variant
-from sizing.models.fields import count, decimal, name_field, validate_endpoint, validate_name, validate_text
+from sizing.models.catalog import PRIORITY_LIMIT, Variant
+from sizing.models.fields import (
+    count,
+    decimal,
+    name_field,
+    source_field,
+    validate_endpoint,
+    validate_name,
+    validate_text,
+)
 
 
 class Node(models.Model):
@@ -28,11 +37,13 @@ class Node(models.Model):
     memory_mib = count(null=True, blank=True, verbose_name="host memory (MiB)")
     pods = count(null=True, blank=True, verbose_name="pods limit")
     cost_per_hour = decimal(null=True, blank=True)
+    source = source_field()
 
     class Meta:
         ordering = ["name"]
         constraints = [
             models.CheckConstraint(condition=~Q(name=""), name="node_has_a_name"),
+            models.CheckConstraint(condition=Q(source__in=["", "kubernetes"]), name="node_source_known"),
             models.CheckConstraint(
                 condition=(Q(cpu_millis__isnull=True) | Q(cpu_millis__gte=0))
                 & (Q(memory_mib__isnull=True) | Q(memory_mib__gte=0))
@@ -98,6 +109,13 @@ class Replica(models.Model):
     benchable = models.BooleanField(
         default=False, help_text="Measurements never touch a replica that is not marked."
     )
+    priority = models.BigIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(-PRIORITY_LIMIT - 1), MaxValueValidator(PRIORITY_LIMIT)],
+        help_text="Where it differs from its model's. Empty: the model's.",
+    )
+    source = source_field()
     gpus: models.ManyToManyField[Gpu, Placement] = models.ManyToManyField(
         Gpu, through="Placement", related_name="replicas"
     )
@@ -110,6 +128,7 @@ class Replica(models.Model):
                 condition=Q(state__in=["pending", "starting", "ready", "draining", "failed"]),
                 name="replica_state_known",
             ),
+            models.CheckConstraint(condition=Q(source__in=["", "kubernetes"]), name="replica_source_known"),
         ]
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ from sizing.domain.specs import GpuSpec, ModelSpec, NodeSpec, ReplicaSpec, Taint
 
 HOLDING = ("starting", "ready", "draining", "failed")
 VENDORS = ("nvidia ", "amd ", "intel ")
+FORM_FACTOR = " oam"
 UNLIMITED = 10**9
 
 
@@ -41,8 +42,9 @@ def type_name(spelling: str) -> str:
     name = "".join(" " if sign in "-_ " else sign.lower() for sign in spelling)
     for vendor in VENDORS:
         if name.startswith(vendor):
-            return name[len(vendor) :]
-    return name
+            name = name[len(vendor) :]
+            break
+    return name[: -len(FORM_FACTOR)] if name.endswith(FORM_FACTOR) else name
 
 
 def claim_on(memory: int | None, variant: VariantSpec) -> int | None:

@@ -50,16 +50,23 @@ def possible_victims(
     """The replicas that might be stopped, each looked at alone: minima stand apart."""
     if model.preemption_policy == "Never":
         return []
-    priority = {one.name: one.priority for one in models}
     open_nodes = {node.name for node in nodes if is_open(node, variant)}
     return [
         replica
         for replica in replicas
         if replica.model != model.name
-        and priority[replica.model] < model.priority
+        and priority_of(models, replica) < model.priority
         and replica.state in STOPPABLE
         and all(name in open_nodes for name, _ in replica.placement)
     ]
+
+
+def priority_of(models: Iterable[ModelSpec], replica: ReplicaSpec) -> int:
+    """The replica's own priority where it has one, else its model's."""
+    if replica.priority is not None:
+        return replica.priority
+    [priority] = [one.priority for one in models if one.name == replica.model]
+    return priority
 
 
 def keeps_minima(
@@ -75,8 +82,7 @@ def keeps_minima(
 
 
 def key_of(models: Sequence[ModelSpec], stopped: Iterable[ReplicaSpec]) -> Key:
-    priority = {one.name: one.priority for one in models}
-    priorities = [priority[replica.model] for replica in stopped]
+    priorities = [priority_of(models, replica) for replica in stopped]
     return Key(max(priorities, default=None), len(priorities), sum(priorities))
 
 
@@ -205,7 +211,7 @@ def best_by_nodes(
     """
     victims = possible_victims(nodes, models, replicas, model, variant)
     rooms = Rooms(nodes, models, replicas, variant)
-    priority = {one.name: one.priority for one in models}
+    priority = {one.name: priority_of(models, one) for one in victims}
     names = sorted(one.name for one in models)
     spare = []
     for name in names:
@@ -218,13 +224,13 @@ def best_by_nodes(
         together = {(0, (0,) * len(names)): (0, 0)}
         for number, [node] in enumerate(rooms.islands):
             here = [one for one in victims if one.placement[0][0] == node.name]
-            here = [one for one in here if priority[one.model] <= ceiling]
+            here = [one for one in here if priority[one.name] <= ceiling]
             before, together = together, {}
             for stopped in (some for count in range(len(here) + 1) for some in combinations(here, count)):
                 gone = frozenset(one.name for one in stopped)
                 gives = rooms.of_island(number, gone) - rooms.of_island(number, frozenset())
                 lost = [sum(one.model == name and one.state in COUNTING for one in stopped) for name in names]
-                price = sum(priority[one.model] for one in stopped)
+                price = sum(priority[one.name] for one in stopped)
                 for (gain, losses), (count, total) in before.items():
                     sums = tuple(map(sum, zip(losses, lost, strict=True)))
                     if any(loss > limit for loss, limit in zip(sums, spare, strict=True)):
@@ -236,7 +242,7 @@ def best_by_nodes(
             costs[gain] = min(cost, costs.get(gain, cost))
         return costs
 
-    ladder = sorted({priority[one.model] for one in victims})
+    ladder = sorted(set(priority.values()))
     gain = max(cheapest(ladder[-1])) if ladder else 0
     if gain <= 0:
         return 0, Key(None, 0, 0)

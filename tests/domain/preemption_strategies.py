@@ -25,6 +25,7 @@ from tests.domain.strategies import (
     once_in,
     pick,
     place,
+    torn,
     variant_spec,
 )
 
@@ -92,8 +93,17 @@ def giving_model(
     )
 
 
+def own_priority(draw: st.DrawFn, ladder: Sequence[int]) -> int | None:
+    """Mostly its model's; else that of another, or one that nobody who asks is above."""
+    return pick(draw, *[None] * (3 * len(ladder)), *ladder, HIGHEST)
+
+
 def running(
-    draw: st.DrawFn, nodes: Sequence[NodeSpec], models: Sequence[ModelSpec], most: int
+    draw: st.DrawFn,
+    nodes: Sequence[NodeSpec],
+    models: Sequence[ModelSpec],
+    most: int,
+    ladder: Sequence[int],
 ) -> list[ReplicaSpec]:
     """Replicas of the models, placed validly one by one until there are enough or no room was found."""
     claims: Claims = {}
@@ -103,11 +113,12 @@ def running(
         model = pick(draw, *models)
         variant = pick(draw, *model.variants)
         state = pick(draw, *STATES)
-        placement = place(draw, nodes, claims, variant)
+        placement = torn(draw, place(draw, nodes, claims, variant))
         if placement:
             name = pick(draw, "r", "r", "R", "é") + str(number)
             started = pick(draw, *TIMES)
-            replicas.append(ReplicaSpec(name, model.name, variant.name, state, started, tuple(placement)))
+            places, own = tuple(placement), own_priority(draw, ladder)
+            replicas.append(ReplicaSpec(name, model.name, variant.name, state, started, places, own))
         for key in [(name, index) for name, indexes in placement for index in indexes]:
             claims.setdefault(key, []).append(None if is_whole(variant) else claim_on(memory[key], variant))
     return replicas
@@ -136,7 +147,7 @@ def asks(
     others = [
         giving_model(draw, of, name, ladder, spanning) for name in ("a", "b", "c")[: pick(draw, 1, 2, 3)]
     ]
-    replicas = running(draw, nodes, [*others * 3, model], most_replicas)
+    replicas = running(draw, nodes, [*others * 3, model], most_replicas, ladder)
     models = (*others, model)
     fitting = [variant for variant in model.variants if free_room(nodes, models, (), variant)]
     variant = pick(draw, *(fitting or model.variants))
@@ -169,7 +180,7 @@ def crowded_asks(draw: st.DrawFn) -> Ask:
         )
         for name in ("a", "b", "c")[: pick(draw, 1, 2, 3)]
     ]
-    replicas = running(draw, nodes, others, 14)
+    replicas = running(draw, nodes, others, 14, ladder)
     models = (*others, model)
     too_many = possible_victims(nodes, models, replicas, model, variant)[MOST_VICTIMS + 3 :]
     left = tuple(replica for replica in replicas if replica not in too_many)
@@ -195,7 +206,8 @@ def wide_asks(draw: st.DrawFn) -> Ask:
             state = pick(draw, "ready", "ready", "ready", "ready", "starting", "failed", "draining")
             own = f"r{len(replicas)}"
             started = pick(draw, *TIMES)
-            replicas.append(ReplicaSpec(own, name, way, state, started, ((node.name, indexes),)))
+            places, priority = ((node.name, indexes),), own_priority(draw, ladder)
+            replicas.append(ReplicaSpec(own, name, way, state, started, places, priority))
     others = []
     for name in names:
         serving = [one for one in replicas if one.model == name and one.state in ("starting", "ready")]

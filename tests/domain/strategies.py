@@ -18,7 +18,7 @@ from tests.domain.plain_rules import HOLDING, claim_on, is_whole
 
 SPELLINGS = {
     "a100": ("NVIDIA-A100-SXM4-80GB", "a100_sxm4 80gb", "Nvidia A100-SXM4_80GB"),
-    "mi300x": ("AMD-Instinct-MI300X", "instinct mi300x"),
+    "mi300x": ("AMD-Instinct-MI300X", "instinct mi300x", "AMD_Instinct_MI300X_OAM"),
     "l4": ("L4", "NVIDIA-L4", "nvidia_l4"),
     "max": ("Intel-Max_1550", "MAX 1550"),
     "slice": ("NVIDIA-H100-MIG-1g.10gb", "h100_mig 1g.10gb"),
@@ -246,7 +246,7 @@ def replica_specs(
         model = pick(draw, *models)
         variant = pick(draw, *model.variants)
         state = pick(draw, *STATES)
-        placement = place(draw, nodes, claims, variant)
+        placement = torn(draw, place(draw, nodes, claims, variant))
         if placement or state == "pending":
             replicas.append(
                 ReplicaSpec(f"r{number}", model.name, variant.name, state, None, tuple(placement))
@@ -275,6 +275,16 @@ def place(
         if len(placement) == variant.nodes:
             return placement
     return []
+
+
+def torn(draw: st.DrawFn, placement: list[tuple[str, tuple[int, ...]]]) -> list[tuple[str, tuple[int, ...]]]:
+    """The placement, or at times what is left of it without its last node or GPU."""
+    if not placement or not once_in(draw, 8):
+        return placement
+    *others, (node, gpus) = placement
+    if len(gpus) > 1 and once_in(draw, 2):
+        return [*others, (node, gpus[:-1])]
+    return others or placement
 
 
 def rotated(draw: st.DrawFn, items: Sequence[T]) -> list[T]:

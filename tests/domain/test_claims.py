@@ -39,5 +39,14 @@ def test_types_compare_without_vendor_case_and_separators() -> None:
     same = {"NVIDIA-H100-80GB-HBM3", "nvidia h100_80gb hbm3", "H100-80GB-HBM3", "h100 80GB hbm3"}
     assert {type_key(name) for name in same} == {"h100-80gb-hbm3"}
     assert type_key("AMD-Instinct_MI300X") == type_key("instinct mi300x")
+    assert type_key("AMD_Instinct_MI300X_OAM") == type_key("Instinct-MI300X") == "instinct-mi300x"
+    assert type_key("Instinct MI250 OAM") == "instinct-mi250"
+    assert type_key("OAM-Instinct") == "oam-instinct"
+    assert type_key("AMD_Instinct_MI300X_OAM-CPX_NPS4") == type_key("Instinct-MI300X-CPX-NPS4")
     assert type_key("Intel-Gaudi3") == "gaudi3"
     assert type_key("NVIDIA-L4") != type_key("NVIDIA-L40")
+
+
+def test_the_brand_tesla_that_some_drivers_write_makes_no_other_type() -> None:
+    assert type_key("NVIDIA-Tesla-T4") == type_key("Tesla-T4") == type_key("T4") == "t4"
+    assert type_key("Tesla") == "tesla"

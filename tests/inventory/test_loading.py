@@ -151,6 +151,13 @@ def test_a_load_keeps_when_a_node_was_last_seen() -> None:
     assert Node.objects.filter(seen_at__isnull=True).count() == 0
 
 
+def test_which_engine_a_variant_was_seen_to_run_is_kept() -> None:
+    load(sound())
+    Variant.objects.update(engine_seen="vllm 0.11.0")
+    load(sound(("models.0.variants.0.cpu_millis", 1000)))
+    assert set(Variant.objects.values_list("engine_seen", flat=True)) == {"vllm 0.11.0"}
+
+
 def test_runs_of_gpus_take_the_next_indexes() -> None:
     gpus = [
         {**GPU, "count": 2},

@@ -137,8 +137,8 @@ def test_an_answer_follows_a_replacing_insert() -> None:
         return
     assert free() == 1
     another_process(
-        "REPLACE INTO sizing_node (name, ready, schedulable, stale, labels, taints)"
-        " VALUES ('gpu-a1', 1, 1, 0, '{}', '[]')"
+        "REPLACE INTO sizing_node (name, ready, schedulable, stale, labels, taints, source)"
+        " VALUES ('gpu-a1', 1, 1, 0, '{}', '[]', '')"
     )
     assert free() == 0
 

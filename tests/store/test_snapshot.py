@@ -39,7 +39,7 @@ def read_anew() -> Snapshot:
     return snapshot._read(snapshot._newest())
 
 
-KINDS = ["start", "stop", "state", "rename", "move", "cordon", "gpu", "variant", "node", "gone"]
+KINDS = ["start", "stop", "state", "priority", "rename", "move", "cordon", "gpu", "variant", "node", "gone"]
 STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 5)), min_size=1, max_size=8)
 
 
@@ -74,6 +74,8 @@ def write(kind: str, number: int) -> None:
         one.delete()
     elif kind == "state" and one:
         Replica.objects.filter(pk=one.pk).update(state=["ready", "pending", "failed"][number % 3])
+    elif kind == "priority" and one:
+        Replica.objects.filter(pk=one.pk).update(priority=number or None)
     elif kind == "rename" and one:
         Replica.objects.filter(pk=one.pk).update(name=f"renamed-{one.pk}")
     elif kind == "move" and one and node is not None:

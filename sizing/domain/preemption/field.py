@@ -19,7 +19,7 @@ NEVER = "Never"
 class Field:
     """A question of preemption, before any choice.
 
-    By replica of the ledger: `lower` are stoppable replicas of other models of lower priority, `reachable`
+    By replica of the ledger: `lower` are stoppable replicas of lower priority of other models, `reachable`
     those of them that sit on open nodes only, `candidates` those that some choice may stop;
     `equal_or_higher` are the other stoppable replicas on open nodes, the model's own among them.
     By model: `allowance`, how many starting or ready replicas it may lose.

@@ -25,7 +25,7 @@ STOPPABLE_STATES = SERVING_STATES | {"failed"}
 
 @dataclass(frozen=True, eq=False)
 class Ledger:
-    """All replicas that hold anything, in order of name (by code point).
+    """All replicas that hold anything, in order of name (by code point), each with its own priority.
 
     `started` are seconds since 1970, minus infinity where unknown. `order` ranks them for a choice among
     equals: later started first (an unknown start is the oldest), then by name. The flat arrays have an
@@ -154,7 +154,6 @@ def ledger_of(fleet: Fleet, replicas: Mapping[str, Held]) -> Ledger:
     models = [fleet.models[name] for name in sorted(fleet.models)]
     number = {model.name: i for i, model in enumerate(models)}
     model = _ints([number[s.model] for s in specs])
-    priority = _ints([m.priority for m in models])
     started = np.array([-np.inf if s.started_at is None else s.started_at.timestamp() for s in specs])
     replica = np.arange(len(specs))
     gpu_replica = np.repeat(replica, [len(h.gpus) for h in held])
@@ -172,7 +171,7 @@ def ledger_of(fleet: Fleet, replicas: Mapping[str, Held]) -> Ledger:
         held=held,
         models=models,
         model=model,
-        priority=priority[model],
+        priority=_ints([fleet.priority(s) for s in specs]),
         stoppable=np.array([s.state in STOPPABLE_STATES for s in specs], dtype=bool),
         serving=np.array([s.state in SERVING_STATES for s in specs], dtype=bool),
         started=started,

@@ -56,7 +56,7 @@ def write_variants(work: Work) -> None:
             elif entry != work.old.variant(model, name):
                 changed.append(_variant_row(work, model, entry))
     insert(Variant, new)
-    overwrite(Variant, changed)
+    overwrite(Variant, changed, keep=("engine_seen",))
     ids.update((place, row.pk) for place, row in zip(places, new, strict=True))
     work.changes.note("variants", created=len(new), updated=len(changed), of=there)
 
@@ -67,6 +67,7 @@ def _variant_row(work: Work, model: str, entry: VariantEntry) -> Variant:
         pk=work.stored.variant_ids.get((model, spec.name)),
         model_id=work.stored.model_ids[model],
         position=entry.position,
+        source=entry.source,
         name=spec.name,
         nodes=spec.nodes,
         gpus=spec.gpus,

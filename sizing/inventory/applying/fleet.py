@@ -93,6 +93,8 @@ def _replica_row(work: Work, entry: ReplicaEntry) -> Replica:
         started_at=entry.started_at,
         endpoint=entry.endpoint,
         benchable=entry.benchable,
+        priority=entry.priority,
+        source=entry.source,
     )
 
 

@@ -11,6 +11,7 @@ from sizing.models import BenchProfile, Measurement, Placement, ServedModel, Tar
 from sizing.services.editing.rows import (
     Given,
     assign,
+    assign_by_hand,
     check_holdings,
     delete,
     model_named,
@@ -40,9 +41,10 @@ def save_model(given: Given, pk: int | None = None) -> int:
     """Make or change a served model; `variants` replaces them all, by name and in order. Gives the id."""
     with writing():
         model = row_of(ServedModel, pk)
-        assign(model, {k: v for k, v in given.items() if k not in ("variants", "default_profile")})
+        fields = {k: v for k, v in given.items() if k != "variants"}
         if "default_profile" in given:
-            model.default_profile = profile_named(given["default_profile"], "default_profile")
+            fields["default_profile"] = profile_named(given["default_profile"], "default_profile")
+        assign_by_hand(model, fields)
         refuse_taken_name(model)
         save(model)
         if "variants" in given:
@@ -68,7 +70,7 @@ def _save_variants(model: ServedModel, wanted: list[Given]) -> None:
     for position, given in enumerate(wanted):
         variant = there.get(given["name"]) or Variant(model=model)
         shape = _shape(variant)
-        assign(variant, {**given, "position": position})
+        assign_by_hand(variant, {**given, "position": position})
         if variant.pk and _shape(variant) != shape:
             reshaped.append(variant)
         (changed if variant.pk else new).append(variant)
@@ -99,7 +101,7 @@ def save_variant(given: Given, pk: int | None = None) -> int:
                 raise wrong("model", "cannot be changed: make the variant anew in the other model")
             variant.model = model
         shape = _shape(variant)
-        assign(variant, {k: v for k, v in given.items() if k != "model"})
+        assign_by_hand(variant, {k: v for k, v in given.items() if k != "model"})
         if pk is None and "position" not in given:
             last = variant.model.variants.aggregate(last=Max("position"))["last"]
             variant.position = 0 if last is None else last + 1

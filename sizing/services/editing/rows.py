@@ -11,7 +11,7 @@ from django.db import IntegrityError
 from django.db.models import Model, QuerySet
 
 from sizing.inventory.words import quoted
-from sizing.models import BenchProfile, Placement, ServedModel, Variant
+from sizing.models import BenchProfile, Placement, ServedModel, Source, Variant
 from sizing.models.locking import inventory_lock
 from sizing.services import inventory
 from sizing.services.editing.holders import holders_of
@@ -47,6 +47,16 @@ def assign(row: Model, given: Given) -> None:
     """Set the fields that are given."""
     for field, value in given.items():
         setattr(row, field, value)
+
+
+def assign_by_hand(row: ServedModel | Variant, given: Given) -> None:
+    """Set the fields that are given. What this changes of a row that the cluster's imports and syncs kept,
+    they leave alone from then on."""
+    columns = [field.attname for field in row._meta.concrete_fields]
+    before = [getattr(row, column) for column in columns]
+    assign(row, given)
+    if before != [getattr(row, column) for column in columns]:
+        row.source = Source.HAND
 
 
 def save(row: Model) -> int:
