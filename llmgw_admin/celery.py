@@ -9,9 +9,10 @@ from typing import Any
 
 from celery import Celery
 from celery.platforms import SecurityWarning  # type: ignore[attr-defined]
-from celery.signals import worker_process_init, worker_ready, worker_shutdown
+from celery.signals import worker_process_init, worker_ready, worker_shutdown, worker_shutting_down
 
 from sizing.supervisor import end_with
+from sizing.syncing.stopping import stopping
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "llmgw_admin.settings")
 
@@ -35,6 +36,12 @@ def end_with_the_worker(**kwargs: Any) -> None:
     """A process of the pool does not work on alone when the worker itself is killed."""
     if ask := end_with(os.getppid()):
         ask()
+
+
+@worker_shutting_down.connect
+def end_the_sync(**kwargs: Any) -> None:
+    """The sync would run on for minutes; a worker that is asked to end waits for nothing so long."""
+    stopping.set()
 
 
 @worker_ready.connect

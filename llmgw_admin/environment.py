@@ -22,6 +22,7 @@ BROKER_SCHEMES = ("filesystem", "redis", "rediss", "amqp", "amqps")
 CACHE_SCHEMES = ("locmem", "redis", "rediss")
 LOOPBACK_HOSTS = "localhost,127.0.0.1,[::1]"
 GENERATORS = ("builtin", "guidellm")
+CLUSTERS = ("off", "in-cluster", "kubeconfig")
 # Replicas live on private addresses; any other network has to be named.
 PRIVATE_NETWORKS = "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,127.0.0.0/8,fc00::/7,::1/128"
 
@@ -52,6 +53,7 @@ class Environment:
     worker_processes: int
     refresh_lease_s: int
     bench: "BenchEnvironment"
+    kubernetes: "KubernetesEnvironment"
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,19 @@ class BenchEnvironment:
     resolution: float  # of the load, as a share
     max_streams: int
     max_rate: float  # requests a second
+
+
+@dataclass(frozen=True)
+class KubernetesEnvironment:
+    """The cluster that the inventory follows: none, the one that the desk runs in, or a kubeconfig's."""
+
+    mode: str
+    kubeconfig: str  # paths, several with a colon between them as kubectl takes them
+    context: str  # of the kubeconfig; empty: its current one
+
+    @property
+    def on(self) -> bool:
+        return self.mode != "off"
 
 
 def read_environment(base_dir: Path) -> Environment:
@@ -93,6 +108,7 @@ def read_environment(base_dir: Path) -> Environment:
         worker_processes=_number("WORKER_PROCESSES", 2, 1, 64),
         refresh_lease_s=_number("REFRESH_LEASE_S", 60, 2, 3600),
         bench=_bench(),
+        kubernetes=_kubernetes(),
     )
 
 
@@ -110,6 +126,27 @@ def _bench() -> BenchEnvironment:
         max_streams=_number("BENCH_MAX_STREAMS", 1024, 1, 100_000),
         max_rate=_decimal("BENCH_MAX_RATE", 1000, 0.001, 1e6),
     )
+
+
+def _kubernetes() -> KubernetesEnvironment:
+    """KUBECONFIG counts only where it is asked for: shells of operators have one for other purposes."""
+    mode = _text("KUBERNETES") or CLUSTERS[0]
+    if mode not in CLUSTERS:
+        raise WrongSetting(f"KUBERNETES={mode!r} is not one of {', '.join(CLUSTERS)}")
+    context = _text("KUBERNETES_CONTEXT")
+    if mode == "in-cluster":
+        if context:
+            raise WrongSetting("KUBERNETES_CONTEXT is for KUBERNETES=kubeconfig")
+        if not _text("KUBERNETES_SERVICE_HOST"):
+            raise WrongSetting("KUBERNETES=in-cluster, but this is no pod: it has no KUBERNETES_SERVICE_HOST")
+    if mode != "kubeconfig":
+        return KubernetesEnvironment(mode, "", "")
+    given = _text("KUBECONFIG") or "~/.kube/config"
+    paths = [Path(path).expanduser() for path in given.split(os.pathsep) if path]
+    readable = [path for path in paths if path.is_file() and os.access(path, os.R_OK)]
+    if not readable:
+        raise WrongSetting(f"KUBECONFIG={given!r} names no file that can be read")
+    return KubernetesEnvironment(mode, os.pathsep.join(str(path.absolute()) for path in paths), context)
 
 
 def _text(name: str) -> str:

@@ -33,6 +33,7 @@ WEB_THREADS = ENVIRONMENT.web_threads
 WORKER_PROCESSES = ENVIRONMENT.worker_processes
 REFRESH_LEASE_S = ENVIRONMENT.refresh_lease_s  # a run without a sign of life for so long has lost its worker
 BENCH = ENVIRONMENT.bench
+KUBERNETES = ENVIRONMENT.kubernetes  # the cluster that the inventory follows
 
 INSTALLED_APPS = [
     "sizing.admin_config.DeskAdminConfig",
@@ -216,10 +217,13 @@ elif CELERY_BROKER_URL.startswith("redis"):
         "unacked_restore_interval": 10,
         "unacked_restore_throttle": 1,
     }
-# Measuring takes long, so it has a queue of its own: a worker for it alone leaves the sweep free to run.
+# What takes long has a queue of its own: a worker for it alone leaves the sweep free to run.
 CELERY_TASK_DEFAULT_QUEUE = "desk"
-CELERY_TASK_QUEUES = (Queue("desk"), Queue("measuring"))
-CELERY_TASK_ROUTES = {"sizing.tasks.run_refresh": {"queue": "measuring"}}
+CELERY_TASK_QUEUES = (Queue("desk"), Queue("measuring"), Queue("sync"))
+CELERY_TASK_ROUTES = {
+    "sizing.tasks.run_refresh": {"queue": "measuring"},
+    "sizing.tasks.sync_cluster": {"queue": "sync"},
+}
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
@@ -255,6 +259,12 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": 290},
     },
 }
+if KUBERNETES.on:
+    CELERY_BEAT_SCHEDULE["sync cluster"] = {
+        "task": "sizing.tasks.sync_cluster",
+        "schedule": 15.0,
+        "options": {"expires": 14},
+    }
 
 LOGGING = {
     "version": 1,

@@ -11,7 +11,7 @@ if "DATA_DIR" not in os.environ:
 # What the shell says of the operator's own desk is no part of a test.
 for name in ("DEBUG", "HTTPS", "SECRET_KEY", "SECRET_KEY_FILE"):
     os.environ.pop(name, None)
-for name in ("ALLOWED_HOSTS", "CACHE_URL", "CELERY_BROKER_URL", "THROTTLE"):
+for name in ("ALLOWED_HOSTS", "CACHE_URL", "CELERY_BROKER_URL", "KUBERNETES", "THROTTLE"):
     os.environ.pop(name, None)
 
 from llmgw_admin.settings import *  # noqa: E402, F403

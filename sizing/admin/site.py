@@ -22,6 +22,7 @@ FAILURES_PER_ADDRESS = 100
 # Group, its models (app label and model name) in the order in which an operator looks for them.
 GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("fleet", "Fleet", ("sizing.node", "sizing.gpu", "sizing.replica")),
+    ("cluster", "Cluster", ("sizing.clusterimport", "sizing.clustersync", "sizing.mappingrule")),
     ("served", "What is served", ("sizing.servedmodel", "sizing.variant", "sizing.benchprofile")),
     ("measured", "Measured", ("sizing.measurement", "sizing.refresh", "sizing.benchimport")),
     ("wishes", "Wishes", ("sizing.target",)),
@@ -60,7 +61,7 @@ class DeskAdminSite(admin.AdminSite):
         super().__init__(name)
         # Here and not by decorators: Django imports this package while it makes its default site, and what
         # registers itself in that moment registers with a site that is then thrown away.
-        from sizing.admin import access, catalog, gpus, imports, measured, nodes, replicas, wishes
+        from sizing.admin import access, catalog, cluster, gpus, imports, measured, nodes, replicas, wishes
 
         for model, model_admin in (
             *nodes.ADMINS,
@@ -69,6 +70,7 @@ class DeskAdminSite(admin.AdminSite):
             *catalog.ADMINS,
             *measured.ADMINS,
             *imports.ADMINS,
+            *cluster.ADMINS,
             *wishes.ADMINS,
             *access.ADMINS,
         ):
@@ -129,6 +131,7 @@ class DeskAdminSite(admin.AdminSite):
 
     def _ask_box(self, request: HttpRequest) -> dict[str, Any]:
         model = apps.get_model("sizing", "ServedModel")
+        lists: Any = self._registry.get(apps.get_model("sizing", "ClusterImport"))
         model_admin: Any = self._registry.get(model)
         if model_admin is None or not model_admin.has_view_permission(request):
             return {"ask_allowed": False}
@@ -142,6 +145,7 @@ class DeskAdminSite(admin.AdminSite):
             "ask_models": rows[:MODELS_ON_INDEX],
             "ask_more": len(rows) > MODELS_ON_INDEX,
             "ask_may_add": model_admin.has_add_permission(request),
+            "ask_may_import": lists is not None and lists.has_add_permission(request),
         }
 
     def autocomplete_view(self, request: HttpRequest) -> JsonResponse:

@@ -240,3 +240,64 @@ IMPORT_QUEUED = OpenApiExample(
         "preview": None,
     },
 )
+
+CLUSTER_OUTCOME = OpenApiExample(
+    "a node is added",
+    response_only=True,
+    value={
+        "dry_run": True,
+        "refusals": [],
+        "changes": {
+            "nodes": {
+                "added": ["gpu-a2"],
+                "gone": [],
+                "changed": ["gpu-a1"],
+                "moved": [],
+                "details": {"gpu-a1": ["schedulable true → false"]},
+            },
+            "replicas": {
+                "added": ["llm/llama-70b-7c9f-x2x4z"],
+                "gone": [],
+                "changed": [],
+                "moved": [],
+                "details": {},
+            },
+            "models": {
+                "added": ["meta-llama/Llama-3.1-70B-Instruct"],
+                "gone": [],
+                "changed": [],
+                "moved": [],
+                "details": {},
+            },
+            "rows": None,
+        },
+        "ignored": [
+            {"kind": "ConfigMap", "reason": "says nothing about capacity", "count": 41, "examples": []}
+        ],
+        "warnings": [],
+        "report": {
+            "nodes": {
+                "gpu-a2": {
+                    "vendor": "nvidia",
+                    "type": "H100-80GB-HBM3",
+                    "memory_mib_per_device": 81559,
+                    "physical_devices": 8,
+                    "resources": {"nvidia.com/gpu": {"capacity": 8, "allocatable": 8, "used": 4, "free": 4}},
+                    "schedulable": True,
+                    "blocked_by": [],
+                    "say": "8 H100-80GB-HBM3, 4 used, 4 free",
+                }
+            },
+            "warnings": [],
+        },
+    },
+)
+CLUSTER_REFUSED = OpenApiExample(
+    "an incomplete list",
+    response_only=True,
+    value={
+        "error": "the list is incomplete: metadata.continue is set, 412 more items are missing; "
+        "nothing was changed",
+        "code": "invalid",
+    },
+)

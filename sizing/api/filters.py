@@ -51,7 +51,19 @@ class _Named(django_filters.FilterSet):
     )
 
 
-class ModelFilter(_Named):
+class _Kept(_Named):
+    # django-filter ignores an empty value, so what is kept by hand has a word here.
+    source = django_filters.ChoiceFilter(
+        choices=[("hand", "hand"), ("kubernetes", "kubernetes")],
+        method="kept_by",
+        label="Who keeps it: hand, or kubernetes for what the cluster's imports and syncs keep.",
+    )
+
+    def kept_by(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        return rows.filter(source="" if value == "hand" else value)
+
+
+class ModelFilter(_Kept):
     priority = django_filters.NumberFilter(
         min_value=-(2**31), max_value=2**31, decimal_places=0, label="Exact priority."
     )
@@ -77,7 +89,7 @@ class ProfileFilter(_Named):
         fields: list[str] = []
 
 
-class VariantFilter(_Named):
+class VariantFilter(_Kept):
     model = _name("model__name", "Name of the model.")
 
     class Meta:
@@ -85,7 +97,7 @@ class VariantFilter(_Named):
         fields: list[str] = []
 
 
-class NodeFilter(_Named):
+class NodeFilter(_Kept):
     ready = _flag(field_name="ready", label="Whether it is ready.")
     schedulable = _flag(field_name="schedulable", label="Whether it is not cordoned.")
     stale = _flag(field_name="stale", label="Whether it was not seen for too long.")
@@ -105,7 +117,7 @@ class NodeFilter(_Named):
         return nodes.alias(label_value=KeyTransform(key, "labels")).filter(label_value=text)
 
 
-class ReplicaFilter(_Named):
+class ReplicaFilter(_Kept):
     model = _name("variant__model__name", "Name of the model.")
     variant = _name("variant__name", "Name of the variant.")
     node = _name("placements__gpu__node__name", "Name of a node that it lies on.", distinct=True)

@@ -18,6 +18,7 @@ from sizing.api.permissions import SignedIn
 from sizing.api.views.base import DeskView
 from sizing.models import Gpu, InventoryChange, Node, Refresh, Replica, WorkerBeat
 from sizing.services.database import lacks_tables
+from sizing.syncing import state as sync_state
 
 WORKER_SILENT_AFTER = timedelta(seconds=60)
 
@@ -33,7 +34,10 @@ class _AnyMedia(BaseContentNegotiation):
 
 
 class Health(DeskView):
-    """200 while web and database work; a missing worker is named, and no failure of this process."""
+    """200 while web and database work; a missing worker or a cluster sync that fails is named, no more.
+
+    Why it fails stands on pages that need a sign-in.
+    """
 
     authentication_classes = []
     permission_classes = []
@@ -44,12 +48,15 @@ class Health(DeskView):
     def get(self, request: Request) -> Response:
         try:
             seen = WorkerBeat.objects.aggregate(last=Max("seen_at"))["last"]
+            cluster = sync_state.look()
         except (DatabaseError, InterfaceError) as error:
             database = "not migrated" if lacks_tables(error) else "away"
             away = {"status": "unavailable", "database": database, "worker": "unknown"}
             return Response(away, status=503)
         working = seen is not None and seen > timezone.now() - WORKER_SILENT_AFTER
-        return Response({"status": "ok", "database": "ok", "worker": "ok" if working else "missing"})
+        sync = {"cluster": cluster.trouble or "ok"} if cluster.configured else {}
+        worker = "ok" if working else "missing"
+        return Response({"status": "ok", "database": "ok", "worker": worker, **sync})
 
 
 class Metrics(DeskView):
@@ -71,6 +78,15 @@ class Metrics(DeskView):
                 gauge.labels(state).set(counts.get(state, 0))
         revision = InventoryChange.objects.aggregate(last=Max("id"))["last"] or 0
         Gauge("llmgw_inventory_revision", "Grows with every change", registry=registry).set(revision)
+        cluster = sync_state.look()
+        if cluster.configured:
+            failures = Gauge(
+                "llmgw_cluster_failures", "Failures of the cluster sync in a row", registry=registry
+            )
+            failures.set(cluster.failures)
+        if cluster.seen_age_s is not None:
+            age = Gauge("llmgw_cluster_seen_seconds", "Since the cluster was last seen", registry=registry)
+            age.set(cluster.seen_age_s)
         return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
 
 

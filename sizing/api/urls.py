@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import re_path
 
 from sizing.api.routers import OPTIONAL_SLASH, SlashRouter
-from sizing.api.views import collections, documents, imports, inventory, refreshes
+from sizing.api.views import collections, documents, imports, inventory, kubernetes, refreshes
 
 router = SlashRouter()
 router.register("models", collections.Models, "model")
@@ -23,6 +23,7 @@ urlpatterns = [
     re_path(rf"^measurements/import{OPTIONAL_SLASH}", imports.ImportFiles.as_view(), name="import-files"),
     *router.urls,
     re_path(rf"^inventory{OPTIONAL_SLASH}", inventory.InventoryDocument.as_view(), name="inventory"),
+    re_path(rf"^inventory/kubernetes{OPTIONAL_SLASH}", kubernetes.Cluster.as_view(), name="kubernetes"),
     re_path(rf"^schema{OPTIONAL_SLASH}", documents.Schema.as_view(), name="schema"),
     re_path(rf"^docs{OPTIONAL_SLASH}", documents.Docs.as_view(), name="docs"),
     re_path(r"", documents.Nowhere.as_view()),

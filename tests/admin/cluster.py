@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 from django.contrib.auth.models import Group, Permission, User
 
-from sizing.models import ApiToken, BenchFile, BenchImport, Refresh, Target
+from sizing.models import (
+    ApiToken,
+    BenchFile,
+    BenchImport,
+    ClusterImport,
+    ClusterSync,
+    MappingRule,
+    Refresh,
+    Target,
+)
 from tests import builders
 
 
@@ -45,8 +55,39 @@ def make_everything(number: int = 1, hostile: str = "", first: int = 0) -> None:
         BenchFile.objects.create(
             bench_import=given, position=1, name=f"point{hostile}.json", size=0, sha256=""
         )
+        MappingRule.objects.create(
+            name=f"rule{i}{hostile}", by="pod", pattern=f".*{hostile}", model=f"m{hostile}"
+        )
+        ClusterImport.objects.create(
+            name=f"cluster{hostile}.json",
+            state=ClusterImport.State.FAILED,
+            trigger=ClusterImport.Trigger.ADMIN,
+            requested_by=user,
+            error=f"broke{hostile}",
+            report=_told(hostile),
+        )
+        ClusterSync.objects.update_or_create(
+            pk=1,
+            defaults={"state": "failing", "error": f"broke{hostile}", "server": f"https://x{hostile}"},
+        )
         ApiToken.objects.create(user=user, label=f"ci{i}{hostile}")
         Group.objects.create(name=f"group{i}{hostile}")
+
+
+def _told(hostile: str) -> dict[str, Any]:
+    """The report of a list whose every text ends so."""
+    return {
+        "nodes": 1,
+        "types": [{"type": f"H100{hostile}", "resource": f"gpu{hostile}", "nodes": 1, "free": 8}],
+        "closed": {
+            "count": 1,
+            "first": [{"node": f"n{hostile}", "codes": [f"taint:{hostile}"], "say": f"closed{hostile}"}],
+        },
+        "ignored": [
+            {"kind": f"Pod{hostile}", "reason": f"odd{hostile}", "count": 1, "examples": [f"p{hostile}"]}
+        ],
+        "warnings": {"count": 1, "first": [f"odd{hostile}"]},
+    }
 
 
 def person(name: str, *permissions: str, superuser: bool = False) -> User:

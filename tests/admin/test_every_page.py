@@ -27,9 +27,14 @@ def address(model: Any, page: str, *args: Any) -> str:
 
 def pages_of(model: Any, row: Any) -> dict[str, str]:
     pk = quote(row.pk)
-    pages = {page: address(model, page, pk) for page in ("change", "history", "delete")}
-    if model._meta.model_name not in ("refresh", "apitoken"):
+    name = model._meta.model_name
+    pages = {page: address(model, page, pk) for page in ("change", "history")}
+    if name != "clustersync":
+        pages["delete"] = address(model, "delete", pk)
+    if name not in ("refresh", "apitoken", "clustersync"):
         pages["add"] = address(model, "add")
+    if name == "mappingrule":
+        pages["pods"] = address(model, "pods")
     return pages | {"changelist": address(model, "changelist")}
 
 

@@ -69,6 +69,7 @@ REPLICA = {
     "started_at": "2026-11-01T08:00:00Z",
     "endpoint": "http://10.0.0.7:8000/v1",
     "benchable": True,
+    "priority": -5,
     "placement": [{"node": "gpu-a1", "gpus": [2, 3]}],
 }
 MEASUREMENT = {
@@ -99,12 +100,13 @@ TARGET = {
     "utilization": 0.8,
     "tokens_per_sec": 1234.567891,
 }
+BY_HAND = {"source": ""}
 ONE_OF_EACH: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
-    ("nodes", NODE, {}),
-    ("models", MODEL, {}),
+    ("nodes", NODE, BY_HAND),
+    ("models", MODEL, {"variants": [VARIANT | BY_HAND], **BY_HAND}),
     ("profiles", PROFILE, {}),
-    ("variants", VARIANT | {"model": LLAMA, "position": 7}, {}),
-    ("replicas", REPLICA, {}),
+    ("variants", VARIANT | {"model": LLAMA, "position": 7}, BY_HAND),
+    ("replicas", REPLICA, BY_HAND),
     ("measurements", MEASUREMENT, {"stale_reason": "older than 168 h", **ENTERED_BY_HAND}),
     ("targets", TARGET, {}),
 ]

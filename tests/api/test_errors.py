@@ -178,7 +178,7 @@ def test_a_page_that_is_not_there_is_a_404(admin: APIClient, fleet: dict[str, An
         (
             "gpu_type=A",
             "gpu_type: there is no such parameter; there are page, page_size, search, ordering,"
-            " name, name__contains, ready, schedulable, stale, type, label",
+            " name, name__contains, source, ready, schedulable, stale, type, label",
         ),
         (
             "ordering=name,foo",

@@ -49,6 +49,7 @@ def test_what_is_left_out_takes_its_default(admin: APIClient) -> None:
         "memory_mib": None,
         "pods": None,
         "cost_per_hour": None,
+        "source": "",
         "gpus": [
             {
                 "index": 0,

@@ -40,6 +40,7 @@ ADDRESSES = [
     "measurements/{key}/report",
     "imports/{key}/store",
     "inventory",
+    "inventory/kubernetes",
     "schema",
     "docs",
     "nowhere",

@@ -48,9 +48,13 @@ class Capped(FileUploadHandler):
         super().__init__(request)
         self.taken = 0
 
+    def most(self) -> int:
+        """How many bytes are taken."""
+        return MOST_BYTES
+
     def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes:
         self.taken += len(raw_data)
-        if self.taken > MOST_BYTES:
+        if self.taken > self.most():
             cast(Any, self.request).upload_too_large = True
             raise StopUpload(connection_reset=False)
         return raw_data

@@ -2,6 +2,7 @@
 
 from sizing.api.serializers.answer import AnswerSerializer, ErrorSerializer
 from sizing.api.serializers.catalog import ModelSerializer, ProfileSerializer, VariantSerializer
+from sizing.api.serializers.cluster import ClusterOutcomeSerializer, ClusterStateSerializer
 from sizing.api.serializers.fleet import NodeSerializer, ReplicaSerializer
 from sizing.api.serializers.imports import (
     ImportDetailSerializer,
@@ -16,6 +17,8 @@ from sizing.api.serializers.refresh import RefreshOptionsSerializer, RefreshSeri
 
 __all__ = [
     "AnswerSerializer",
+    "ClusterOutcomeSerializer",
+    "ClusterStateSerializer",
     "ErrorSerializer",
     "ImportDetailSerializer",
     "ImportSerializer",

@@ -11,6 +11,7 @@ from sizing.api.serializers.fields import (
     Amount,
     Choice,
     Distinct,
+    KeptBy,
     ModelName,
     Name,
     Part,
@@ -49,6 +50,7 @@ class _VariantFields(serializers.Serializer):  # type: ignore[type-arg]
         allow_null=True,
         help_text="With several nodes: all nodes of a replica share this label's value.",
     )
+    source = KeptBy()  # type: ignore[assignment]
 
 
 class ModelVariant(_VariantFields, Part):
@@ -86,6 +88,7 @@ class ModelSerializer(Strict):
         help_text="other: holds GPUs, is no LLM.",
     )
     owner = Text(max_length=255, default="", allow_blank=True, help_text="Free text.")
+    source = KeptBy()  # type: ignore[assignment]
     variants = ModelVariant(many=True, default=list, help_text="In order of preference.")
 
 

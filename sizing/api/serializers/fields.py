@@ -186,6 +186,14 @@ class Moment(serializers.DateTimeField):
     """A point in time, ISO 8601; without a zone it is UTC."""
 
 
+class KeptBy(serializers.CharField):
+    """Who keeps an object; told, never taken."""
+
+    def __init__(self, **options: Any) -> None:
+        told = "Who keeps it: empty, people and their scripts; kubernetes, the cluster's imports and syncs."
+        super().__init__(read_only=True, help_text=told, **options)
+
+
 class Choice(serializers.ChoiceField):
     """One of a few words."""
 

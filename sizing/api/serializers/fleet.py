@@ -11,6 +11,7 @@ from sizing.api.serializers.fields import (
     Choice,
     Distinct,
     Endpoint,
+    KeptBy,
     Moment,
     Name,
     Part,
@@ -23,6 +24,7 @@ from sizing.api.serializers.fields import (
 from sizing.api.serializers.kubernetes import Labels, Taints
 from sizing.inventory.node_checking import MOST_GPUS
 from sizing.models import Replica
+from sizing.models.catalog import PRIORITY_LIMIT
 
 
 class GpuSerializer(Part):
@@ -69,6 +71,7 @@ class NodeSerializer(Strict):
     memory_mib = Whole(default=None, allow_null=True, help_text="Host memory, likewise.")
     pods = Whole(default=None, allow_null=True, help_text="Limit of pods, likewise.")
     cost_per_hour = Amount(default=None, allow_null=True)
+    source = KeptBy()  # type: ignore[assignment]
     gpus = GpuSerializer(many=True, default=list, help_text="By index.")
 
 
@@ -95,6 +98,14 @@ class ReplicaSerializer(Strict):
         help_text="URL of its OpenAI interface: http or https, without a user, a query or a fragment.",
     )
     benchable = Yes(default=False, help_text="Measurements never touch a replica that is not marked.")
+    priority = Whole(
+        -PRIORITY_LIMIT - 1,
+        PRIORITY_LIMIT,
+        default=None,
+        allow_null=True,
+        help_text="Where it differs from its model's. null: the model's.",
+    )
+    source = KeptBy()  # type: ignore[assignment]
     placement = PlacementSerializer(
         many=True, default=list, help_text="May be empty only for pending, which holds nothing."
     )

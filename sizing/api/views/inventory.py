@@ -94,11 +94,11 @@ class InventoryDocument(DeskView):
         replace = request.query_params.getlist("replace") or ["0"]
         if replace not in (["0"], ["1"]):
             raise ValidationError({"replace": ["must be 0 or 1"]})
-        return Response(inventory.load(_body(request), replace == ["1"]).as_json())
+        return Response(inventory.load(body_of(request), replace == ["1"]).as_json())
 
 
-def _body(request: Request) -> bytes:
-    """The raw body, also where it comes in chunks of no announced length."""
+def body_of(request: Request) -> bytes:
+    """The raw body of up to 100 MiB, also where it comes in chunks of no announced length."""
     raw = request._request
     if "CONTENT_LENGTH" not in raw.META or not raw.META["CONTENT_LENGTH"]:
         if raw.META.get("wsgi.input_terminated") and "chunked" in raw.headers.get("Transfer-Encoding", ""):

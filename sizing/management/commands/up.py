@@ -73,6 +73,7 @@ class Command(DeskCommand):
     def _run(self, listener: socket.socket, simulated: dict[str, list[str]]) -> None:
         host, port = listener.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+        sync = _worker_command("sync", port, "sync", 1)
         supervisor = Supervisor(
             [
                 Child("web", _web_command(listener.fileno()), settings.BASE_DIR, [listener.fileno()]),
@@ -84,6 +85,7 @@ class Command(DeskCommand):
                     _worker_command("measure", port, "measuring", settings.WORKER_PROCESSES),
                     settings.BASE_DIR,
                 ),
+                *([Child("cluster sync", sync, settings.BASE_DIR)] if settings.KUBERNETES.on else []),
                 *(Child(name, command, settings.BASE_DIR) for name, command in simulated.items()),
             ],
             say=self.say,

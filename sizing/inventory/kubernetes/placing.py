@@ -1,0 +1,224 @@
+"""Which GPUs of its nodes each replica has.
+
+The cluster mostly tells only how many devices of a node a pod has. Where it tells which (HAMi, DRA), those
+are taken; else those that the pod was given here before, so that one pod more moves no other; else the
+lowest free ones. Devices that are withdrawn are, as far as can be, ones that nobody holds.
+
+Of an incomplete list, replicas stay that it may only have left out. They keep their GPUs unless the pods
+that are listed need them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from sizing.inventory.document import Document
+from sizing.inventory.kubernetes.counted import Counted, Need
+from sizing.inventory.kubernetes.mapping import Mapped, MappedReplica, Member
+from sizing.inventory.kubernetes.rows import Rows
+from sizing.inventory.kubernetes.wants import WHOLE, Claim, Want, by_node, claim_of, mib_of, wants_of
+
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Placed:
+    """Where everything is. GPU indexes by replica and node; the GPUs out of order by node.
+
+    `reserved` are replicas that wait and for which the scheduler keeps devices, `short` those that hold more
+    devices than could be found for them, `displaced` those that could not stay.
+    """
+
+    places: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
+    claims: dict[str, Claim] = field(default_factory=dict)
+    unhealthy: dict[str, set[int]] = field(default_factory=dict)
+    reserved: set[str] = field(default_factory=set)
+    short: list[str] = field(default_factory=list)
+    displaced: set[str] = field(default_factory=set)
+
+
+def place(counted: Counted, mapped: Mapped, stored: Document, staying: Collection[str] = ()) -> Placed:
+    """Give every replica that holds devices as many of its nodes' GPUs.
+
+    `staying` are names of stored replicas that keep theirs where they can, unless they are listed.
+    """
+    return _Placing(counted, mapped, stored, staying).run()
+
+
+@dataclass(slots=True)
+class _Job:
+    """What a replica holds on one node, and the GPUs found for it so far."""
+
+    replica: MappedReplica
+    node: str
+    wants: list[Want]
+    claim: Claim
+    found: list[int | None]
+
+    @property
+    def taken(self) -> set[int]:
+        return {index for index in self.found if index is not None}
+
+
+class _Placing:
+    """One run, in an order that does not depend on that of the objects."""
+
+    def __init__(self, counted: Counted, mapped: Mapped, stored: Document, staying: Collection[str]) -> None:
+        self.stored = stored
+        listed = {replica.name for replica in mapped.replicas}
+        self.staying = sorted(name for name in staying if name not in listed and name in stored.replicas)
+        self.kept: dict[str, list[tuple[str, int, Claim]]] = defaultdict(list)
+        self.replicas = sorted(mapped.replicas, key=lambda r: (r.started_at or _LONG_AGO, r.name))
+        self.placed = Placed()
+        self.rows = {}
+        for name, node in counted.nodes.items():
+            known = stored.nodes.get(name)
+            self.rows[name] = Rows(node, known.gpus or {} if known else {})
+
+    def run(self) -> Placed:
+        jobs = self._jobs()
+        for job in jobs:
+            self._by_name(job)
+        for job in jobs:
+            self._as_before(job)
+        for name in self.staying:
+            self._keep(name)
+        for job in jobs:
+            self._anywhere(job)
+            if None in job.found and self._make_room(job.node):
+                self._anywhere(job)
+        places: dict[str, dict[str, tuple[int, ...]]] = defaultdict(dict)
+        for job in jobs:
+            if job.taken:
+                places[job.replica.name][job.node] = tuple(sorted(job.taken))
+            if None in job.found and job.replica.name not in self.placed.short:
+                self.placed.short.append(job.replica.name)
+        self.placed.places.update(places)
+        for rows in self.rows.values():
+            rows.withdraw()
+        self._reserve()
+        self.placed.unhealthy = {name: rows.unhealthy for name, rows in self.rows.items()}
+        return self.placed
+
+    def _jobs(self) -> list[_Job]:
+        jobs = []
+        for replica in self.replicas:
+            held = by_node(replica.bound)
+            claim = claim_of([want for wants in held.values() for want in wants])
+            claim = self._possible(claim, held)
+            self.placed.claims[replica.name] = claim
+            for node, wants in sorted(held.items()):
+                jobs.append(_Job(replica, node, wants, claim, [None] * len(wants)))
+        return jobs
+
+    def _possible(self, claim: Claim, held: Mapping[str, Sequence[Want]]) -> Claim:
+        """The claim, or all of the GPU where its memory is unknown or smaller."""
+        if claim == WHOLE:
+            return claim
+        for node, wants in held.items():
+            rows = self.rows[node]
+            for resource in {want.resource for want in wants}:
+                for index in rows.spans.get(resource, ()):
+                    memory = rows.devices[index].memory_mib
+                    if memory is None or mib_of(claim, memory) > memory:
+                        return WHOLE
+        return claim
+
+    def _give(self, job: _Job, at: int, index: int) -> None:
+        job.found[at] = index
+        self.rows[job.node].take(index, job.claim)
+
+    def _by_name(self, job: _Job) -> None:
+        rows = self.rows[job.node]
+        for at, want in enumerate(job.wants):
+            index = rows.index_of.get(want.name) if want.name else None
+            if index is not None and index not in job.taken and rows.fits(index, job.claim):
+                self._give(job, at, index)
+
+    def _as_before(self, job: _Job) -> None:
+        known = self.stored.replicas.get(job.replica.name)
+        before = dict(known.placement).get(job.node, ()) if known and None in job.found else ()
+        rows = self.rows[job.node]
+        for index in before:
+            for at, want in enumerate(job.wants):
+                if job.found[at] is None and index in rows.spans.get(want.resource, ()):
+                    if index not in job.taken and rows.fits(index, job.claim):
+                        self._give(job, at, index)
+                    break
+
+    def _keep(self, name: str) -> None:
+        """Leave a stored replica where it is, where all of that is free."""
+        replica = self.stored.replicas[name]
+        variant = self.stored.variant(replica.model, replica.variant)
+        spec = variant.spec if variant else None
+        claim = Claim(spec.gpu_memory_mib, spec.gpu_memory_fraction) if spec else WHOLE
+        held = [(node, index) for node, indexes in replica.placement for index in indexes]
+        known = [(self.rows[node], index) for node, index in held if node in self.rows]
+        if all(index < len(rows.devices) and rows.fits(index, claim) for rows, index in known):
+            for rows, index in known:
+                rows.take(index, claim)
+            for node, index in held:
+                self.kept[node].append((name, index, claim))
+        else:
+            self.placed.displaced.add(name)
+
+    def _make_room(self, node: str) -> bool:
+        """Take the GPUs of the node from all that only stay there; whether there were any."""
+        kept = self.kept.pop(node, [])
+        for name, index, claim in kept:
+            self.rows[node].release(index, claim)
+            self.placed.displaced.add(name)
+        return bool(kept)
+
+    def _anywhere(self, job: _Job) -> None:
+        for at, want in enumerate(job.wants):
+            if job.found[at] is None:
+                index = self.rows[job.node].lowest(want.resource, job.claim, job.taken)
+                if index is not None:
+                    self._give(job, at, index)
+
+    def _reserve(self) -> None:
+        """Keep devices for pods that the scheduler has nominated a node for, the most important first.
+
+        https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/
+        """
+        for replica in sorted(self.replicas, key=lambda r: (-r.priority, r.name)):
+            members = [m for m in replica.nominated if m.pod.nominated in self.rows]
+            if not members or len(members) != len(replica.nominated):
+                continue
+            found = self._room_for(members)
+            if found is None:
+                continue
+            self.placed.reserved.add(replica.name)
+            self.placed.claims[replica.name] = found.claim
+            self.placed.places[replica.name] = {}
+            for node, indexes in sorted(found.indexes.items()):
+                self.placed.places[replica.name][node] = tuple(sorted(indexes))
+                for index in indexes:
+                    self.rows[node].take(index, found.claim)
+
+    def _room_for(self, members: Sequence[Member]) -> _Room | None:
+        needs: dict[str, list[Need]] = defaultdict(list)
+        for member in members:
+            needs[member.pod.nominated] += member.needs
+        held = {node: wants_of(of_node) for node, of_node in needs.items()}
+        claim = self._possible(claim_of([want for wants in held.values() for want in wants]), held)
+        indexes: dict[str, set[int]] = {}
+        for node, wants in held.items():
+            taken: set[int] = set()
+            for want in wants:
+                index = self.rows[node].lowest(want.resource, claim, taken, sound=True)
+                if index is None:
+                    return None
+                taken.add(index)
+            indexes[node] = taken
+        return _Room(claim, indexes)
+
+
+class _Room(NamedTuple):
+    claim: Claim
+    indexes: dict[str, set[int]]
