@@ -56,6 +56,7 @@ _OPTIONAL = (
     _Optional("ResourceSlice", "resourceslices", "resource.k8s.io", _DRA),
     _Optional("ResourceClaim", "resourceclaims", "resource.k8s.io", _DRA),
     _Optional("DeviceClass", "deviceclasses", "resource.k8s.io", _DRA),
+    _Optional("DeviceTaintRule", "devicetaintrules", "resource.k8s.io", ("v1alpha3",)),
     _Optional("PodDisruptionBudget", "poddisruptionbudgets", "policy"),
     _Optional("PriorityClass", "priorityclasses", "scheduling.k8s.io"),
     _Optional("ReplicaSet", "replicasets", "apps", metadata_only=True),

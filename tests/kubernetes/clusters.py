@@ -103,6 +103,7 @@ TAINTS: tuple[Object, ...] = (
     {"key": "maintenance", "effect": "NoExecute"},
     {"key": "spot", "value": "true", "effect": "PreferNoSchedule"},
 )
+FLAWS = ("withdrawn", "untold", "taints", "not ready", "cordoned", "deleting")
 PHASES = ("Running", "Running", "Running", "Pending", "Succeeded", "Failed", "Unknown", None)
 MEMORY_SIZES = (0, 64 * MIB, 1536 * MIB, 10_000 * MIB, 1_000_000_000, 2**30)
 
@@ -144,24 +145,26 @@ def devices(draw: st.DrawFn, kind: str) -> tuple[dict[str, int], dict[str, str]]
 
 
 @st.composite
-def nodes(draw: st.DrawFn, name: str, whole_mib: bool = False) -> Object:
-    """A node of any kind in any condition; `whole_mib`: its memory is a whole number of MiB."""
-    found, labels = draw(devices(draw(st.sampled_from(KINDS))))
-    # Most nodes are sound, so that what is left on them decides.
-    sound = draw(st.sampled_from((True, True, False)))
+def nodes(draw: st.DrawFn, name: str, whole_mib: bool = False, calm: bool = False) -> Object:
+    """A node of any kind with up to two flaws; `whole_mib`: its memory is a whole number of MiB; `calm`: it
+    has whole GPUs and at most one flaw, so that what is left on it decides."""
+    found, labels = draw(devices("plain" if calm else draw(st.sampled_from(KINDS))))
+    flaws = draw(st.sets(st.sampled_from(FLAWS), max_size=1 if calm else 2))
     size = draw(st.sampled_from((4096, 16_384, 65_536, 1_031_000, 0))) * MIB
     host = {"cpu": draw(st.sampled_from((4000, 9000, 16_000, 96_000, 0))), "memory": size}
     host["pods"] = draw(st.sampled_from((110, 5, 3, 0)))
     capacity = host | found
-    less = draw(st.sampled_from((0, 0, 1) if sound else (0, 3, 100)))
+    less = draw(st.sampled_from((1, 3, 100))) if "withdrawn" in flaws else 0
     allocatable = {key: max(0, amount - less) if key in found else amount for key, amount in capacity.items()}
     if not whole_mib:
         allocatable["memory"] = max(0, allocatable["memory"] - draw(st.sampled_from((0, 1, 500, 1_000_000))))
-    for key in draw(st.sets(st.sampled_from(tuple(host)), max_size=1)):
-        del allocatable[key]
-    taints = [] if sound else list(draw(st.lists(st.sampled_from(TAINTS), max_size=2, unique_by=str)))
-    ready = "True" if sound else draw(st.sampled_from(("True", "True", "False", "Unknown", None)))
-    cordoned = None if sound else draw(st.sampled_from((None, False, True)))
+    if "untold" in flaws:
+        del allocatable[draw(st.sampled_from(tuple(host)))]
+    taints = []
+    if "taints" in flaws:
+        taints = draw(st.lists(st.sampled_from(TAINTS), min_size=1, max_size=2, unique_by=str))
+    ready = draw(st.sampled_from(("False", "Unknown", None))) if "not ready" in flaws else "True"
+    cordoned = True if "cordoned" in flaws else draw(st.sampled_from((None, False)))
     if cordoned and draw(st.booleans()):
         taints.append({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"})
     if ready == "False" and draw(st.booleans()):
@@ -179,22 +182,23 @@ def nodes(draw: st.DrawFn, name: str, whole_mib: bool = False) -> Object:
         unschedulable=cordoned,
         taints=taints,
         labels=labels | {"kubernetes.io/hostname": name},
-        deleting=not sound and draw(st.sampled_from((False, False, False, True))),
+        deleting="deleting" in flaws,
     )
 
 
 @st.composite
-def containers(draw: st.DrawFn, resources: Sequence[str], always: bool = False) -> Object:
-    """A container that asks for some of the resources, in requests, in limits, or in both."""
+def containers(draw: st.DrawFn, resources: Sequence[str], always: bool = False, calm: bool = False) -> Object:
+    """A container that asks for some of the resources, in requests, in limits, or in both; `calm`: in
+    requests, for CPU and memory too."""
     asks: dict[str, int] = {}
-    if draw(st.booleans()):
+    if calm or draw(st.booleans()):
         asks["cpu"] = draw(st.sampled_from((0, 1, 100, 250, 1000, 3900)))
-    if draw(st.booleans()):
+    if calm or draw(st.booleans()):
         asks["memory"] = draw(st.sampled_from(MEMORY_SIZES))
     for resource in draw(st.sets(st.sampled_from(resources), max_size=2)) if resources else ():
         asks[resource] = draw(st.sampled_from((0, 1, 1, 2, 5)))
     found = container(always=always)
-    match draw(st.sampled_from(("requests", "limits", "both", "less", "null", "none"))):
+    match "requests" if calm else draw(st.sampled_from(("limits", "both", "less", "null", "none"))):
         case "requests":
             found["resources"] = {"requests": draw(quantities(asks)), "limits": None}
         case "limits":
@@ -247,13 +251,20 @@ def pods(draw: st.DrawFn, number: int, where: Sequence[tuple[str | None, Sequenc
                 "controller": True,
             }
         ]
-    if draw(st.sampled_from((False, False, True))):
+    if draw(st.sampled_from((False, False, False, True))):
         found["spec"]["resources"] = {"requests": draw(quantities({"cpu": 500, "memory": 4096 * MIB}))}
     if on and draw(st.sampled_from((False, False, True))):
         found["status"] |= draw(resizing(main[0]["name"]))
     if on is None and draw(st.booleans()):
         found["status"]["nominatedNodeName"] = NODE_NAMES[0]
     return found
+
+
+@st.composite
+def running_pods(draw: st.DrawFn, number: int, where: Sequence[tuple[str | None, Sequence[str]]]) -> Object:
+    """A pod of one container that runs somewhere."""
+    on, resources = draw(st.sampled_from(where))
+    return pod(f"pod-{number}", on, [draw(containers(resources, calm=True))], number=number + 1)
 
 
 @st.composite
@@ -277,12 +288,18 @@ def offered(one: Object) -> list[str]:
 
 @st.composite
 def clusters(draw: st.DrawFn, whole_mib: bool = False) -> Cluster:
-    """A few nodes and pods. Each pod asks for what its node has; some wait, or are on a node that is gone."""
+    """A few nodes and pods. Each pod asks for what its node has; some wait, or are on a node that is gone.
+    Half of the clusters are calm: pods simply run on nodes that are mostly sound."""
+    calm = draw(st.booleans())
     names = draw(st.lists(st.sampled_from(NODE_NAMES), min_size=1, unique=True))
-    machines = [draw(nodes(name, whole_mib)) for name in names]
+    machines = [draw(nodes(name, whole_mib, calm)) for name in names]
     where: list[tuple[str | None, Sequence[str]]] = [
         (one["metadata"]["name"], offered(one)) for one in machines for _ in range(3)
     ]
-    where += [(None, [GPU, MIG_1G]), ("gone", [GPU])]
-    held = [draw(pods(number, where)) for number in range(draw(st.integers(1, 7)))]
+    if calm:
+        kind = running_pods
+    else:
+        kind = pods
+        where += [(None, [GPU, MIG_1G]), ("gone", [GPU])]
+    held = [draw(kind(number, where)) for number in range(draw(st.integers(1, 7)))]
     return Cluster(tuple(machines), tuple(held))

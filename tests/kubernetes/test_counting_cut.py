@@ -184,6 +184,29 @@ def test_a_card_has_as_many_partitions_as_dies(product: str, cards: int) -> None
 NEURON = {"aws.amazon.com/neuron": 16, "aws.amazon.com/neurondevice": 16, "aws.amazon.com/neuroncore": 32}
 
 
+def test_cores_of_several_pods_are_on_one_neuron_device_where_they_fit() -> None:
+    cores = {"aws.amazon.com/neuron": 4, "aws.amazon.com/neuroncore": 32}
+    asked = {"a": 5, "b": 2, "c": 2, "d": 1, "e": 11, "f": 5}
+    found = counted(
+        node(cores),
+        *(pod({"aws.amazon.com/neuroncore": n}, name=name) for name, n in asked.items()),
+        pod({"aws.amazon.com/neuroncore": 1}, name="waits", on=""),
+    )
+    assert {key: sum(need.count for need in needs) for key, needs in found.needs.items()} == {
+        "llm/a": 1,
+        "llm/b": 0,
+        "llm/c": 1,
+        "llm/d": 0,
+        "llm/e": 1,
+        "llm/f": 1,
+        "llm/waits": 1,
+    }
+    reason = "is on cores of Neuron devices that other pods hold"
+    assert found.notes == {"llm/b": reason, "llm/d": reason}
+    (pool,) = found.nodes["n1"].pools
+    assert (len(pool.devices), pool.withdrawn) == (4, 0)
+
+
 def test_neuron_devices_and_cores_are_the_same_hardware() -> None:
     found = counted(
         node(NEURON),
@@ -203,3 +226,76 @@ def test_neuron_devices_and_cores_are_the_same_hardware() -> None:
 def test_withdrawn_neuron_devices_are_counted_once() -> None:
     lost = {"aws.amazon.com/neuron": 15, "aws.amazon.com/neurondevice": 15, "aws.amazon.com/neuroncore": 30}
     assert counted_node(node(NEURON, None, lost)).details["unhealthy"] == 1
+
+
+@pytest.mark.parametrize(
+    ("profile", "product", "slices"),
+    [
+        ("1g.10gb.me", "NVIDIA-H100-80GB-HBM3", 1),
+        ("1g.10gb+me", "NVIDIA-H100-80GB-HBM3", 1),
+        ("1g.24gb+me.all", "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", 1),
+        ("1g.24gb.gfx", "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", 4),
+        ("1g.20gb", "NVIDIA-H100-PCIe", 4),
+        ("1g.18gb", "NVIDIA-GH200-144G-HBM3e", 7),
+        ("1g.36gb", "NVIDIA-GH200-144G-HBM3e", 4),
+        ("3g.72gb", "NVIDIA-GH200-144G-HBM3e", 2),
+        ("1g.24gb", "NVIDIA-GH200-480GB", 4),
+        ("1g.24gb", "NVIDIA-H20", 4),
+        ("1g.12gb", "NVIDIA-H20", 7),
+    ],
+)
+def test_slices_with_media_engines_and_cards_that_do_not_name_their_memory_are_known(
+    profile: str, product: str, slices: int
+) -> None:
+    assert slices_per_gpu(profile, product) == slices
+
+
+def test_a_node_whose_cards_are_not_all_cut_alike_has_no_profile() -> None:
+    labels = {**MIG_SINGLE, "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-INVALID"}
+    found = counted_node(node({GPU: 2}, labels))
+    assert "mig" not in found.details
+    assert found.type == "A100-SXM4-40GB"
+    assert found.pools[0].devices[0].type == "NVIDIA-A100-SXM4-40GB"
+
+
+SLICED = "nvidia.com/mig-3g.40gb"
+
+
+def test_slices_that_are_shared_themselves_are_told_as_shares_beside_whole_gpus() -> None:
+    labels = {
+        **H100,
+        "nvidia.com/mig.strategy": "mixed",
+        f"{SLICED}.product": "NVIDIA-H100-80GB-HBM3-MIG-3g.40gb-SHARED",
+        f"{SLICED}.memory": "40192",
+        f"{SLICED}.replicas": "2",
+        f"{SLICED}.sharing-strategy": "time-slicing",
+    }
+    found = counted_node(node({GPU: 4, SLICED: 16}, labels))
+    assert found.details["sharing"] == {"strategy": "time-slicing", "replicas": 2}
+    assert {pool.resource: pool.devices[0] for pool in found.pools} == {
+        GPU: Device("NVIDIA-H100-80GB-HBM3", 81559),
+        SLICED: Device("NVIDIA-H100-80GB-HBM3-MIG-3g.40gb-SHARED", None, partition=True),
+    }
+    assert "16 shares (time-slicing) of MIG slices 3g.40gb" in found.say
+    assert f"4 H100-80GB-HBM3 ({GPU}): 0 used, 4 free" in found.say
+
+
+def test_slices_of_which_each_serves_one_pod_are_not_shared() -> None:
+    labels = {**H100, "nvidia.com/mig.strategy": "mixed", f"{SLICED}.replicas": "1"}
+    assert "sharing" not in counted_node(node({SLICED: 16}, labels)).details
+
+
+@pytest.mark.parametrize(
+    ("name", "memory"), [("GRID_T4-4Q", 4096), ("NVIDIA_L40S-12Q", 12288), ("NVIDIA_A100-1-5C", 5120)]
+)
+def test_a_virtual_gpu_under_the_name_of_its_profile_is_a_share(name: str, memory: int) -> None:
+    resource = f"nvidia.com/{name}"
+    found = counted_node(node({resource: 8}))
+    assert (found.details["sharing"], found.physical) == ({"strategy": "vgpu"}, None)
+    assert found.pools[0].devices == [Device(f"{resource}-SHARED", memory, partition=True)] * 8
+
+
+def test_a_gpu_that_is_passed_through_beside_virtual_ones_stays_whole() -> None:
+    found = counted_node(node({"nvidia.com/GRID_T4-4Q": 8, "nvidia.com/GA102GL_A10": 2}))
+    assert found.pools[0].devices == [Device("nvidia.com/GA102GL_A10")] * 2
+    assert "2 nvidia.com/GA102GL_A10: 0 used, 2 free" in found.say

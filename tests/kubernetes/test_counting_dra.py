@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from sizing.inventory.kubernetes.counted import Device, Need
 from sizing.inventory.kubernetes.counting import count
-from sizing.inventory.kubernetes.facts import ClaimFacts, SliceDevice, SliceFacts
+from sizing.inventory.kubernetes.facts import ClaimFacts, SliceDevice, SliceFacts, TaintRuleFacts
 from sizing.inventory.kubernetes.report import report
 from tests.kubernetes.parts import (
     GPU,
+    H100,
     claim,
     counted,
     counted_node,
@@ -100,6 +102,54 @@ def test_a_device_of_a_claim_without_a_pod_is_held() -> None:
     assert found.details["dra"]["free"] == 1
 
 
+def test_devices_of_claims_that_no_bound_pod_has_are_reserved() -> None:
+    names = "abcd"
+    found = counted(
+        node(),
+        gpu_slice(*(gpu_device(n) for n in range(5))),
+        *(claim(f"gpu-{at}", name=name) for at, name in enumerate(names)),
+        pod(name="a", claims=("a",)),
+        pod(name="b", claims=("b",), phase="Succeeded"),
+        pod(name="c", claims=("c",), on="", phase="Pending"),
+    )
+    assert found.nodes["n1"].details["dra"]["free"] == 1
+    assert found.reserved == {"n1": {("gpu.nvidia.com", f"n1/gpu-{n}") for n in (1, 2, 3)}}
+
+
+def test_a_device_of_two_claims_is_held_by_the_older_pod() -> None:
+    found = counted(
+        node(),
+        gpu_slice(gpu_device(0), gpu_device(1)),
+        claim("gpu-0", "gpu-1", name="first"),
+        claim("gpu-0", name="second"),
+        pod(name="a", claims=("second",), created_at=datetime(2026, 11, 30, tzinfo=UTC)),
+        pod(name="b", claims=("first",), created_at=datetime(2026, 11, 29, tzinfo=UTC)),
+    )
+    assert found.needs == {
+        "llm/a": [],
+        "llm/b": [Need("gpu.nvidia.com", 2, names=("n1/gpu-0", "n1/gpu-1"))],
+    }
+    assert found.notes == {"llm/a": "shares device gpu-0 with llm/b, which holds it"}
+    assert found.reserved == {}
+
+
+def test_claims_that_have_parts_of_a_devices_memory_hold_it_together() -> None:
+    key = ("gpu.nvidia.com", "n1", "gpu-0")
+    parts = [
+        replace(claim("gpu-0", name=n), memory_bytes={key: mib * 2**20}) for n, mib in (("a", 10), ("b", 9))
+    ]
+    pods = [pod(name=name, claims=(name,)) for name in "ab"]
+    found = counted(node(), gpu_slice(gpu_device(0)), *parts, *pods)
+    assert found.needs == {
+        f"llm/{name}": [Need("gpu.nvidia.com", 1, memory_mib=mib, names=("n1/gpu-0",))]
+        for name, mib in (("a", 10), ("b", 9))
+    }
+    whole = replace(parts[0], memory_bytes={key: 40 * 2**30})
+    found = counted(node(), gpu_slice(gpu_device(0)), whole, parts[1], *pods)
+    assert found.needs["llm/a"] == [Need("gpu.nvidia.com", 1, names=("n1/gpu-0",))]
+    assert found.needs["llm/b"] == []
+
+
 def test_network_devices_and_channels_are_no_accelerators() -> None:
     channel = SliceDevice("channel-0", {"type": "channel"})
     facts = [
@@ -180,3 +230,65 @@ def test_a_pool_of_which_slices_are_missing_is_told() -> None:
     )
     whole = counted(node(), replace(gpu_slice(gpu_device(0)), slices=1), pod())
     assert not any("resource slices are listed" in warning for warning in whole.warnings)
+
+
+MI300X = "AMD_Instinct_MI300X_OAM"
+
+
+def amd_slice(kind: str, profile: str, *addresses: str) -> SliceFacts:
+    devices = [
+        SliceDevice(
+            f"gpu-{n}-{128 + n}",
+            {"type": kind, "productName": MI300X, "partitionProfile": profile, "parentPciAddr": address},
+            192 * 2**30,
+        )
+        for n, address in enumerate(addresses)
+    ]
+    return SliceFacts("s1", "gpu.amd.com", "n1", 1, "n1", tuple(devices))
+
+
+def test_whole_gpus_of_the_driver_of_amd_are_whole() -> None:
+    found = counted_node(node(), amd_slice("amdgpu", "spx_nps1", "a", "b"))
+    assert (found.vendor, found.type, found.physical, found.blocked) == ("amd", "Instinct-MI300X", 2, [])
+    assert found.pools[0].devices[0] == Device(MI300X, 196608, name="n1/gpu-0-128")
+
+
+def test_partitions_of_the_driver_of_amd_are_partitions_of_their_card() -> None:
+    found = counted_node(node(), amd_slice("amdgpu-partition", "cpx_nps4", "a", "a", "b"))
+    assert (found.physical, found.details["dra"]["devices"]) == (2, 3)
+    assert found.pools[0].devices[0] == Device(
+        f"{MI300X}-CPX_NPS4", 196608, partition=True, name="n1/gpu-0-128"
+    )
+
+
+def tainted_by(rule: TaintRuleFacts) -> tuple[list[bool], list[str]]:
+    facts = listing(node(), gpu_slice(gpu_device(0), gpu_device(1)), claim())
+    facts.taint_rules[rule.name] = rule
+    found = count(facts)
+    return [not device.healthy for device in found.nodes["n1"].pools[0].devices], found.warnings
+
+
+def test_a_taint_rule_taints_the_devices_that_it_selects() -> None:
+    key = taint("maintenance")
+    assert tainted_by(TaintRuleFacts("r", key, "gpu.nvidia.com", "n1", "gpu-1")) == ([False, True], [])
+    assert tainted_by(TaintRuleFacts("r", key)) == ([True, True], [])
+    assert tainted_by(TaintRuleFacts("r", key, pool="n2")) == ([False, False], [])
+    assert tainted_by(TaintRuleFacts("r", key, driver="gpu.amd.com")) == ([False, False], [])
+    assert tainted_by(TaintRuleFacts("r", taint("x", effect="None"))) == ([False, False], [])
+
+
+def test_a_taint_rule_that_selects_by_expressions_is_told_and_taints_nothing() -> None:
+    tainted, warnings = tainted_by(TaintRuleFacts("r", taint("x"), unread=True))
+    assert tainted == [False, False]
+    assert len(warnings) == 1
+    assert "device taint rule r selects by class or expression" in warnings[0]
+
+
+def test_a_plugin_and_a_driver_that_may_offer_the_same_cards_are_told() -> None:
+    told = (
+        "node n1: a device plugin offers nvidia.com/gpu and DRA driver gpu.nvidia.com publishes devices too"
+    )
+    both = counted(node({GPU: 1}, H100), gpu_slice(gpu_device(0)), claim())
+    assert any(warning.startswith(told) for warning in both.warnings)
+    other = counted(node({"amd.com/gpu": 1}), gpu_slice(gpu_device(0)), claim())
+    assert not any("a device plugin offers" in warning for warning in other.warnings)

@@ -135,3 +135,61 @@ def test_cards_of_a_plugin_that_offers_nothing_are_out_of_order_while_pods_hold_
     assert counted_node(hami(allocatable=0)).pools == []
     found = counted_node(hami(allocatable=0), given("GPU-0,NVIDIA,32768,0:;"))
     assert [device.healthy for device in found.pools[0].devices] == [False] * 4
+
+
+def small(slots: int = 10, cards: int = 1, cores: int = 100) -> NodeFacts:
+    return hami("".join(f"GPU-{n},{slots},24564,{cores},NVIDIA-A10,0,true:" for n in range(cards)))
+
+
+def test_the_vendor_that_older_releases_write_before_a_name_that_has_it_is_written_once() -> None:
+    found = counted_node(hami("GPU-a,10,24564,100,NVIDIA-NVIDIA GeForce RTX 4090,0,true:"))
+    assert found.type == "GeForce-RTX-4090"
+    assert found.pools[0].devices[0].type == "NVIDIA GeForce RTX 4090"
+    assert counted_node(hami()).pools[0].devices[0].type == "NVIDIA-Tesla V100-PCIE-32GB"
+
+
+def test_a_card_whose_slots_are_used_up_takes_nothing_more() -> None:
+    found = counted_node(
+        small(slots=2, cards=2),
+        given("GPU-0,NVIDIA,4000,0:;"),
+        given("GPU-0,NVIDIA,4000,0:;", name="p2"),
+    )
+    assert [device.closed for device in found.pools[0].devices] == [True, False]
+    assert [(card["used_mib"], card["free_mib"]) for card in found.details["cards"]] == [
+        (8000, 0),
+        (0, 24564),
+    ]
+    assert found.details["whole_devices_free"] == 1
+
+
+def test_two_containers_of_a_pod_on_one_card_take_two_of_its_slots() -> None:
+    found = counted_node(small(slots=2), given("GPU-0,NVIDIA,4000,0:;GPU-0,NVIDIA,4000,0:;", 2))
+    assert found.pools[0].devices[0].closed
+
+
+def test_a_card_with_a_slot_and_cores_left_stays_open() -> None:
+    found = counted_node(small(slots=2), given("GPU-0,NVIDIA,4000,99:;"))
+    assert not found.pools[0].devices[0].closed
+    assert found.details["cards"][0]["free_mib"] == 20564
+
+
+def test_a_card_whose_cores_are_given_away_takes_nothing_more() -> None:
+    pods = [given("GPU-0,NVIDIA,4000,50:;", name=name) for name in ("p1", "p2")]
+    found = counted(small(), *pods)
+    assert found.nodes["n1"].pools[0].devices[0].closed
+    assert found.nodes["n1"].details["cards"][0]["free_mib"] == 0
+    assert found.needs["llm/p1"] == [Need(GPU, 1, memory_mib=4000, names=("GPU-0",))]
+    scaled = counted_node(small(cores=200), *pods)
+    assert not scaled.pools[0].devices[0].closed
+
+
+def test_a_pod_with_all_cores_of_a_card_has_it_for_itself() -> None:
+    found = counted(small(), given("GPU-0,NVIDIA,4000,100:;"))
+    assert found.needs["llm/p1"] == [Need(GPU, 1, names=("GPU-0",))]
+    assert found.nodes["n1"].details["cards"][0]["free_mib"] == 0
+
+
+def test_a_pod_that_waits_for_all_cores_waits_for_a_whole_card() -> None:
+    asks = {GPU: 1, "nvidia.com/gpumem": 4000, "nvidia.com/gpucores": 100}
+    found = counted(small(), pod({GPU: 1}, on="", containers=(ContainerFacts("a", requests=asks),)))
+    assert found.needs["llm/p1"] == [Need(GPU, 1)]

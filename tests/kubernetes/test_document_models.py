@@ -94,6 +94,14 @@ def test_affinities_that_are_no_selector_are_told():
     ]
 
 
+def test_pods_that_must_stand_apart_are_told():
+    found = brought([a_node()], [a_pod(apart=("kubernetes.io/hostname",))])
+    assert found.warnings == [
+        'variant "1x-h100-80gb-hbm3" of model "org/llama" does not keep that its pods stand apart from others'
+        " by kubernetes.io/hostname (podAntiAffinity); the room may be less"
+    ]
+
+
 def test_a_pod_that_waits_is_of_the_variant_that_it_may_become():
     found = brought([a_node()], [a_pod("a", gpus=4), a_pod("b", "", 4), a_pod("c", "", 2)])
     assert found.document.replicas["llm/b"].variant == "4x-h100-80gb-hbm3"
@@ -128,6 +136,27 @@ def test_a_group_that_lacks_a_pod_is_of_the_variant_of_the_whole_one():
     found = brought(TWO, [lws(0, gpus=4, annotations=size)])
     assert variant_of(found, "llm/r1-0").name == "4x-h100-80gb-hbm3-2n"
     assert found.document.replicas["llm/r1-0"].state == "failed"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "size", "variant"),
+    [
+        (["n1", "n1", "n2"], 3, (4, 3, 7)),  # 12 GPUs: two nodes of 8 would be 16
+        (["n1", "n1", "n2"], 4, (4, 4, 7)),
+        (["n1", "n1", ""], 3, (4, 3, 7)),
+        (["n1", "n1", "n2", "n2"], 4, (8, 2, 14)),
+        (["n1", "n1"], 4, (8, 2, 14)),
+    ],
+)
+def test_pods_that_lie_unevenly_are_taken_one_by_one(nodes, size, variant):
+    told = {"leaderworkerset.sigs.k8s.io/size": str(size)}
+    pods = [lws(n, node, gpus=4, annotations=told, requests={"cpu": 7}) for n, node in enumerate(nodes)]
+    found = brought(TWO, pods)
+    spec = variant_of(found, "llm/r1-0").spec
+    assert (spec.gpus, spec.nodes, spec.cpu_millis) == variant
+    bound = [node for node in nodes if node]
+    placement = tuple((node, tuple(range(4 * bound.count(node)))) for node in sorted(set(bound)))
+    assert found.document.replicas["llm/r1-0"].placement == placement
 
 
 def test_pods_of_different_size_make_a_variant_of_the_largest():

@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
+import pytest
+
 from sizing.domain.specs import VariantSpec
 from sizing.inventory.document import Document, ModelEntry, ReplicaEntry, VariantEntry
 from sizing.inventory.kubernetes.counted import Counted, Device, Need, NodeCount, Pool
@@ -18,6 +20,7 @@ from tests.kubernetes.facts import (
     a_pod,
     brought,
     from_counted,
+    gpus,
     places,
     variants,
 )
@@ -168,12 +171,36 @@ def test_the_scheduler_keeps_devices_for_a_nominated_pod():
     ]
 
 
-def test_a_nominated_pod_waits_while_its_devices_are_held_or_out_of_order():
+@pytest.mark.parametrize(
+    ("node", "held", "places"), [(a_node(), 5, (5, 6, 7)), (a_node(withdrawn=1), 4, (4, 5, 6))]
+)
+def test_a_nominated_pod_has_what_is_free_while_its_victims_hold_the_rest(node, held, places):
     waits = a_pod("next", "", 4, nominated="n1")
-    for node, other in ((a_node(), a_pod(gpus=5)), (a_node(withdrawn=1), a_pod(gpus=4))):
-        found = brought([node], [other, waits])
+    found = brought([node], [a_pod(gpus=held), waits])
+    replica = found.document.replicas["llm/next"]
+    assert (replica.state, replica.placement) == ("starting", (("n1", places),))
+    assert variants(found)[replica.variant].spec.gpus == 4
+    assert found.warnings == [
+        'pod "llm/next" waits, and the scheduler keeps 3 of its 4 devices on n1 until the others are free:'
+        " counted as starting"
+    ]
+
+
+def test_a_nominated_pod_waits_where_nothing_is_free_or_it_is_being_deleted():
+    for held, deleting in ((8, False), (4, True)):
+        waits = a_pod("next", "", 4, nominated="n1", deleting=deleting)
+        found = brought([a_node()], [a_pod(gpus=held), waits])
         replica = found.document.replicas["llm/next"]
         assert (replica.state, replica.placement, found.warnings) == ("pending", (), [])
+
+
+def test_a_group_of_which_a_pod_is_nominated_has_what_is_kept_for_that():
+    pods = [lws(0, gpus=4, requests={"cpu": 10}), lws(1, "", gpus=4, nominated="n2", requests={"cpu": 10})]
+    found = brought([a_node("n1"), a_node("n2")], pods)
+    replica = found.document.replicas["llm/r1-0"]
+    assert (replica.state, replica.placement) == ("failed", (("n1", (0, 1, 2, 3)), ("n2", (0, 1, 2, 3))))
+    # The variant's CPU comes from what is free where the pod is not there yet.
+    assert [found.document.nodes[name].cpu_millis for name in ("n1", "n2")] == [100_000, 100_000]
 
 
 def test_of_two_nominated_pods_the_more_important_gets_the_devices():
@@ -188,6 +215,65 @@ def test_of_two_nominated_pods_the_more_important_gets_the_devices():
 def test_a_nominated_pod_takes_its_host_from_what_is_free():
     waits = a_pod("next", "", 4, nominated="n1", requests={"cpu": 9000})
     assert brought([a_node()], [waits]).document.nodes["n1"].cpu_millis == 100_000
+
+
+# What the cluster gives no more of ----------------------------------------------------------------
+
+
+def outside(found, node="n1"):
+    return [gpu.used_outside_mib for gpu in gpus(found, node).values()]
+
+
+CLOSED = replace(A, closed=True)
+
+
+def test_what_is_left_of_a_device_that_takes_nothing_more_is_used_outside():
+    assert outside(from_counted(cards(CLOSED, B))) == [32768, 0]
+    part = [Need(GPU, 1, memory_mib=4000, names=("GPU-a",))]
+    assert outside(from_counted(cards(CLOSED, B, a=part, b=part))) == [24768, 0]
+    whole = from_counted(cards(CLOSED, B, a=[Need(GPU, 1, names=("GPU-a",))]))
+    assert outside(whole) == [0, 0]
+    assert outside(from_counted(cards(replace(CLOSED, memory_mib=None)))) == [2048]
+
+
+def test_what_is_reserved_is_given_to_no_other_pod_and_is_used_outside():
+    named = [replace(card, name=f"n1/{card.uuid}") for card in (A, B)]
+    counted = cards(*named, next=[Need(GPU, 2)])
+    counted.listing.pods["uid-llm-next"] = a_pod("next", "", nominated="n1")
+    counted.reserved = {"n1": {(GPU, "n1/GPU-a"), (GPU, "gone"), ("gpu.example.com", "n1/GPU-b")}}
+    found = from_counted(counted)
+    assert places(found) == {"llm/next": (("n1", (1,)),)}
+    assert outside(found) == [32768, 0]
+    # What is reserved for the nominated pod itself it gets.
+    counted.needs = {"llm/next": [Need(GPU, 1, names=("n1/GPU-a",))]}
+    found = from_counted(counted)
+    assert places(found) == {"llm/next": (("n1", (0,)),)}
+    assert outside(found) == [0, 0]
+
+
+def test_what_the_cluster_wrote_as_used_outside_goes_with_its_reason():
+    part = [Need(GPU, 1, memory_mib=4000, names=("GPU-a",))]
+    closed = (
+        cards(CLOSED, B),
+        cards(CLOSED, B, a=part, b=part),
+        cards(replace(CLOSED, memory_mib=None), B),
+    )
+    for shut in closed:
+        before = from_counted(shut).document
+        assert outside(from_counted(shut, stored=before)) != [0, 0]
+        shut.nodes["n1"].pools[0].devices[0] = replace(shut.nodes["n1"].pools[0].devices[0], closed=False)
+        assert outside(from_counted(shut, stored=before)) == [0, 0]
+
+
+def test_what_people_wrote_as_used_outside_stays():
+    part = [Need(GPU, 1, memory_mib=4000, names=("GPU-a",))]
+    before = from_counted(cards(A, B, a=part)).document
+    (before.nodes["n1"].gpus or {})[0].used_outside_mib = 32768 - 4001
+    assert outside(from_counted(cards(A, B, a=part), stored=before)) == [32768 - 4001, 0]
+    # A node that nobody but people has written may be full.
+    before.nodes["n1"].source = ""
+    (before.nodes["n1"].gpus or {})[1].used_outside_mib = 32768
+    assert outside(from_counted(cards(A, B, a=part), stored=before)) == [32768 - 4001, 32768]
 
 
 # Incomplete lists ---------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ def chats(number=5, **facts):
         ({"max_unavailable": "50%"}, 2),
         ({"max_unavailable": "100%"}, 0),
         ({"min_available": "2", "desired_healthy": 3}, 3),
+        ({"max_unavailable": "1", "frozen": True}, 5),
     ],
 )
 def test_a_budget_keeps_as_many_replicas_as_pods(facts, least):

@@ -111,6 +111,29 @@ def test_a_disruption_budget_is_read() -> None:
     assert listed(budget(maxUnavailable=1, selector={})).budgets["llm", "b"].max_unavailable == "1"
 
 
+SYNC_FAILED = {"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed"}
+
+
+@pytest.mark.parametrize(
+    ("status", "desired", "frozen"),
+    [
+        ({"desiredHealthy": 3, "expectedPods": 4, "disruptionsAllowed": 1}, 3, False),
+        # Before its controller has seen it, everything is 0.
+        ({"desiredHealthy": 0, "expectedPods": 0, "disruptionsAllowed": 0}, None, False),
+        ({"desiredHealthy": 0, "disruptionsAllowed": 0, "conditions": [SYNC_FAILED]}, None, True),
+        ({"desiredHealthy": 3, "expectedPods": 4, "conditions": [SYNC_FAILED]}, None, True),
+        ({"desiredHealthy": 3, "conditions": [SYNC_FAILED | {"reason": "InsufficientPods"}]}, 3, False),
+        ({"desiredHealthy": 3, "conditions": [7, None]}, 3, False),
+    ],
+)
+def test_the_figures_of_a_budget_that_could_not_be_worked_out_do_not_count(
+    status: Object, desired: int | None, frozen: bool
+) -> None:
+    item = budget(maxUnavailable=1, selector={}) | {"status": status}
+    found = listed(item).budgets["llm", "b"]
+    assert (found.desired_healthy, found.frozen) == (desired, frozen)
+
+
 def test_a_budget_without_a_selector_protects_nothing() -> None:
     listing = listed(budget(minAvailable=1))
     assert listing.budgets == {}

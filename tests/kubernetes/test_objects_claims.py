@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from sizing.domain.specs import Taint
-from sizing.inventory.kubernetes.facts import ClaimFacts, SliceDevice, SliceFacts
+from sizing.inventory.kubernetes import objects
+from sizing.inventory.kubernetes.facts import ClaimFacts, SliceDevice, SliceFacts, TaintRuleFacts
 from tests.kubernetes.made import GPU, Object, container, listed, node, pod, the_pod
 
 DRIVER = "gpu.nvidia.com"
@@ -76,7 +77,7 @@ READ = {
 )
 def test_a_slice_is_read_in_every_version(version: str, device: Object) -> None:
     assert listed(resource_slice(version, [{"name": "gpu-0"} | device])).slices == {
-        "s": SliceFacts("s", DRIVER, "n1", 2, "n1", (SliceDevice("gpu-0", READ, 81559 * 1024**2, ()),))
+        "s": SliceFacts("s", DRIVER, "n1", 2, "n1", (SliceDevice("gpu-0", READ, 81559 * 1024**2, ()),), 1)
     }
 
 
@@ -124,6 +125,16 @@ def test_a_claim_is_read_with_its_devices_and_its_pods() -> None:
             "llm", "c", {DRIVER: 2}, ((DRIVER, "n1", "gpu-0"), (DRIVER, "n1", "gpu-1")), ("u-1",)
         )
     }
+
+
+def test_a_part_of_a_devices_memory_is_read() -> None:
+    shares = [{"memory": "10Gi"}, {f"{DRIVER}/memory": "1Gi"}, {"slots": "1"}, None]
+    results = [given("gpu", f"gpu-{at // 2}", consumedCapacity=share) for at, share in enumerate(shares)]
+    (found,) = listed(claim([{"name": "gpu", "deviceClassName": DRIVER}], results)).claims.values()
+    assert found.memory_bytes == {(DRIVER, "n1", "gpu-0"): 11 * 2**30}
+    wrong = claim([], [given("gpu", "gpu-0", consumedCapacity={"memory": "much"})])
+    (skipped,) = listed(wrong).skipped
+    assert skipped.reason.startswith("device gpu-0: ")
 
 
 def test_requests_are_read_in_every_version() -> None:
@@ -206,3 +217,35 @@ def test_a_pod_names_the_claim_that_serves_its_extended_resources() -> None:
     status = {"extendedResourceClaimStatus": {"resourceClaimName": "p1-ext"}}
     listing = listed(node(), pod(spec={"containers": [container()]}, status=status))
     assert [found.extended_claim for found in listing.pods.values()] == ["p1-ext"]
+
+
+def taint_rule(version: str = "v1beta2", **spec: Any) -> Object:
+    return {
+        "apiVersion": f"resource.k8s.io/{version}",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "r"},
+        "spec": {"taint": {"key": "maintenance", "value": "fans", "effect": "NoExecute"}} | spec,
+    }
+
+
+def test_a_taint_rule_is_read_with_what_it_selects() -> None:
+    selector = {"driver": DRIVER, "pool": "n1", "device": "gpu-0"}
+    taint = Taint("maintenance", "fans", "NoExecute")
+    assert listed(taint_rule(deviceSelector=selector)).taint_rules == {
+        "r": TaintRuleFacts("r", taint, DRIVER, "n1", "gpu-0")
+    }
+    assert listed(taint_rule(deviceSelector={})).taint_rules == {"r": TaintRuleFacts("r", taint)}
+    by_class = taint_rule("v1alpha3", deviceSelector={"deviceClassName": "gpu"})
+    assert listed(by_class).taint_rules["r"].unread
+
+
+def test_a_taint_rule_without_a_selector_is_of_no_device_and_one_without_a_taint_is_none() -> None:
+    assert listed(taint_rule()).taint_rules == {}
+    (skipped,) = listed(taint_rule(deviceSelector={}, taint=None)).skipped
+    assert (skipped.kind, skipped.reason) == ("DeviceTaintRule", "it has no taint")
+
+
+def test_a_taint_rule_that_is_gone_taints_no_more() -> None:
+    listing = listed(taint_rule(deviceSelector={}))
+    objects.remove(listing, taint_rule(deviceSelector={}))
+    assert listing.taint_rules == {}

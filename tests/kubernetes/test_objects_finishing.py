@@ -56,6 +56,27 @@ def test_a_class_that_is_not_listed_is_told_and_the_priority_is_0() -> None:
     assert listed(node(), with_class("gold", priority=5)).warnings == []
 
 
+def test_a_pod_without_a_class_has_the_default_ones_priority() -> None:
+    low = priority_class("low", 10, globalDefault=True, preemptionPolicy="Never")
+    other = priority_class("other", 90, globalDefault=False)
+    found = the_pod(pod(), low, other)
+    assert (found.priority, found.preemption_policy) == (10, "Never")
+    found = the_pod(pod(spec={"containers": [container()], "nodeName": "n1", "priority": 0}), low)
+    assert (found.priority, found.preemption_policy) == (0, "PreemptLowerPriority")
+    assert the_pod(with_class("other"), low, other).priority == 90
+
+
+def test_of_several_default_classes_the_lowest_counts_while_it_is_there() -> None:
+    low, high = (priority_class(name, n, globalDefault=True) for name, n in (("low", 10), ("high", 20)))
+    listing = listed(node(), pod(), high, low)
+    (found,) = listing.pods.values()
+    assert found.priority == 10
+    for gone, priority in ((low, 20), (high, 0)):
+        objects.remove(listing, gone)
+        objects.finish(listing)
+        assert found.priority == priority
+
+
 def test_finish_may_be_called_again_when_a_class_has_changed() -> None:
     listing = listed(node(), with_class("gold"))
     objects.add(listing, priority_class("gold", 9))

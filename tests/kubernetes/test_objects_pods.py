@@ -97,6 +97,20 @@ def test_a_pod_that_asks_for_devices_is_read_with_what_matters() -> None:
     assert main.requests == {GPU: 2}
 
 
+def test_what_a_pod_must_not_be_beside_is_read_by_the_labels_of_nodes() -> None:
+    hosts = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {}}
+    zones = {"topologyKey": "topology.kubernetes.io/zone"}
+    rules: Object = {
+        "requiredDuringSchedulingIgnoredDuringExecution": [hosts, hosts, {"topologyKey": None}, 7],
+        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": zones}],
+    }
+    spec = {"containers": [container()], "nodeName": "n1"}
+    assert the_pod(pod(spec=spec | {"affinity": {"podAntiAffinity": rules}})).apart == (
+        "kubernetes.io/hostname",
+    )
+    assert the_pod(pod(spec=spec | {"affinity": {"podAffinity": rules}})).apart == ()
+
+
 def test_a_pod_that_asks_for_no_devices_keeps_little() -> None:
     plain = {"nodeName": "n1", "containers": [{"name": "web", "resources": {"requests": {"cpu": "1"}}}]}
     found = the_pod(pod(spec=plain | {"tolerations": [{"operator": "Exists"}]}, labels={"app": "web"}))

@@ -64,6 +64,14 @@ FORMS: dict[str, bytes] = {
     "packed in two parts": gzip.compress(as_json(WHOLE)[:99]) + gzip.compress(as_json(WHOLE)[99:]),
     "lists behind each other": as_json(a_list(*NODES)) + b"\n" + as_json(a_list(*PODS, *OTHER)),
     "lists without a space between": as_json(a_list(*NODES)) + as_json(a_list(*PODS, *OTHER)),
+    "JSON documents with --- between": b"\n---\n".join(map(as_json, OBJECTS)) + b"\n---\n",
+    "lists with --- between": b"\r\n--- \r\n---\r\n".join(
+        (
+            as_json(of_one_kind("NodeList", *NODES)),
+            as_json(of_one_kind("PodList", *PODS)),
+            *map(as_json, OTHER),
+        )
+    ),
     "one object a line": b"\r\n".join(map(as_json, OBJECTS)) + b"\r\n",
     "objects behind each other, indented": b"".join(as_json(item, indent=1) for item in OBJECTS),
     "an array": as_json(OBJECTS),

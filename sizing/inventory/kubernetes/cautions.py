@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from sizing.inventory.kubernetes.counted import Counted, NodeCount
+from sizing.inventory.kubernetes.dra import vendor_of_driver
 from sizing.inventory.kubernetes.facts import Listing, PodFacts
 from sizing.inventory.kubernetes.labels import count_label
-from sizing.inventory.kubernetes.vendors import NVIDIA_GPU, is_device
+from sizing.inventory.kubernetes.vendors import NVIDIA_GPU, is_device, may_be_device, vendor_of
 from sizing.inventory.words import counted as in_words
 
 _NAMED = 5
@@ -25,8 +26,22 @@ def of_listing(counted: Counted) -> Iterator[str]:
     yield from map(str, listing.warnings)
     if listing.duplicates:
         yield f"{in_words(listing.duplicates, 'object')} listed twice and counted once"
+    yield from _unknown_resources(listing)
     if listing.slices and "ResourceClaim" not in listing.kinds and not listing.claims:
         yield "the list holds resource slices but no resource claims: devices that claims hold look free"
+
+
+def _unknown_resources(listing: Listing) -> Iterator[str]:
+    """NVIDIA's plugin may give GPUs any name under nvidia.com."""
+    nodes: dict[str, list[str]] = {}
+    for node in listing.nodes.values():
+        for name, amount in node.capacity.items():
+            if amount and may_be_device(name):
+                nodes.setdefault(name, []).append(node.name)
+    for resource, names in sorted(nodes.items()):
+        listed = f"{', '.join(sorted(names)[:_NAMED])}{', …' if len(names) > _NAMED else ''}"
+        offered = in_words(len(names), "node")
+        yield f"{resource} of {offered} ({listed}) is not known to be a GPU and not counted"
 
 
 def of_nodes(counted: Counted) -> Iterator[str]:
@@ -85,11 +100,25 @@ def _devices(name: str, node: NodeCount) -> Iterator[str]:
         models = ", ".join(f"{n} {model}" for model, n in details["models"].items())
         yield f"node {name} has several models: {models}"
     dra = details.get("dra")
+    if dra and dra["devices"]:
+        yield from _twice(name, node, dra.get("drivers", [dra["driver"]]))
     if dra and dra.get("stale_slices_ignored"):
         yield f"node {name}: stale resource slices were ignored: {', '.join(dra['stale_slices_ignored'])}"
     for pool in node.pools:
         if pool.resource not in node.resources and is_device(pool.resource):
             yield f"node {name}: pods hold {len(pool.devices)} {pool.resource}, which the node does not offer"
+
+
+def _twice(name: str, node: NodeCount, drivers: Iterable[str]) -> Iterator[str]:
+    """A device plugin and a DRA driver of one vendor mostly offer the same cards."""
+    for driver in drivers:
+        vendor = vendor_of_driver(driver)
+        offered = [n for n, count in node.resources.items() if count.capacity and vendor_of(n) == vendor]
+        if offered:
+            yield (
+                f"node {name}: a device plugin offers {', '.join(offered)} and DRA driver {driver} publishes "
+                "devices too; where they are the same cards, these are counted twice"
+            )
 
 
 def of_pods(counted: Counted) -> Iterator[str]:

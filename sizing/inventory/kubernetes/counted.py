@@ -34,7 +34,8 @@ class Device:
 
     `type` is the label's value (a partition's has its cut behind it, as `…-MIG-3g.40gb` or `…-SHARED`), or
     the resource where no label tells it. `name` is what the cluster calls the device where it tells which
-    one a pod has: a uuid (HAMi) or `pool/device` (DRA); else empty.
+    one a pod has: a uuid (HAMi) or `pool/device` (DRA); else empty. `closed` is one that takes nothing more
+    though memory is left.
     """
 
     type: str
@@ -43,6 +44,7 @@ class Device:
     partition: bool = False
     uuid: str = ""
     name: str = ""
+    closed: bool = False
 
 
 @dataclass(slots=True)
@@ -82,6 +84,7 @@ class HostCount:
 @dataclass(slots=True)
 class NodeCount:
     """A node. `type`, `memory_mib` and `physical` are as the report tells them (None: cannot be known);
+    `models` are the models of resources of which labels tell it, `shared` the resources that give shares;
     `blocked` are the codes of what keeps new pods away, `details` further facts by the report's keys."""
 
     facts: NodeFacts
@@ -90,6 +93,8 @@ class NodeCount:
     memory_mib: int | None = None
     physical: int | None = None
     resources: dict[str, ResourceCount] = field(default_factory=dict)
+    models: dict[str, str] = field(default_factory=dict)
+    shared: frozenset[str] = frozenset()
     blocked: list[str] = field(default_factory=list)
     say: str = ""
     details: dict[str, Any] = field(default_factory=dict)
@@ -107,13 +112,16 @@ class NodeCount:
 class Counted:
     """The whole cluster. `needs` are those of every pod that is not over and asks for devices, by `key`.
 
-    `notes` say of pods that hold nothing themselves why (a claim that they share), by `key`.
+    `notes` say of pods that hold nothing themselves why (a claim that they share), by `key`. `reserved` are
+    the devices of each node, by resource and name, that a claim has and no pod that is bound there: they are
+    not free before the claim gives them back.
     """
 
     listing: Listing
     nodes: dict[str, NodeCount] = field(default_factory=dict)
     needs: dict[str, list[Need]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
+    reserved: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
     ended: list[PodFacts] = field(default_factory=list)
     unplaced: list[PodFacts] = field(default_factory=list)
     orphans: list[PodFacts] = field(default_factory=list)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sizing.inventory.kubernetes import cautions, closed, telling
+from sizing.inventory.kubernetes import cautions, closed, hami, telling
 from sizing.inventory.kubernetes import dra as dynamic
 from sizing.inventory.kubernetes.counted import Counted, HostCount, NodeCount, ResourceCount
 from sizing.inventory.kubernetes.describing import describe
@@ -15,7 +15,7 @@ from sizing.inventory.kubernetes.facts import CPU, MEMORY, PODS, Listing, NodeFa
 from sizing.inventory.kubernetes.hami import Cards
 from sizing.inventory.kubernetes.hardware import Hardware
 from sizing.inventory.kubernetes.holding import Books, Holding
-from sizing.inventory.kubernetes.labels import signed_vendor
+from sizing.inventory.kubernetes.signs import promised
 from sizing.inventory.kubernetes.vendors import NEURON, NEURON_CORE, NEURON_DEVICE, is_device
 
 _ALL_MIB = 2**40
@@ -24,12 +24,15 @@ _ALL_MIB = 2**40
 
 @dataclass(slots=True)
 class _Usage:
-    """What the pods of one node use. `held` are devices by pool; `low` those of negative priority."""
+    """What the pods of one node use. `held` are devices by pool; `low` those of negative priority; `cards` is
+    memory, `slots` and `cores` what is taken beside it, by uuid."""
 
     plain: dict[str, int] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
     nominated: dict[str, int] = field(default_factory=dict)
     cards: dict[str, int] = field(default_factory=dict)
+    slots: dict[str, int] = field(default_factory=dict)
+    cores: dict[str, int] = field(default_factory=dict)
     unnamed: int = 0
     low: int = 0
     cpu: int = 0
@@ -52,6 +55,7 @@ def count(listing: Listing) -> Counted:
         _count_pod(pod, books, counted, usage)
     for name, facts in listing.nodes.items():
         counted.nodes[name] = _count_node(facts, usage[name], dra, books.cards.get(name))
+    counted.reserved = _reserved(counted, dra)
     for node in counted.nodes.values():
         node.say = telling.say(node)
     telling.tell_broken_slices(counted.nodes)
@@ -81,6 +85,10 @@ def _count_pod(pod: PodFacts, books: Books, counted: Counted, usage: Mapping[str
             counted.orphans.append(pod)
             return
         _book(here, pod, holding)
+        cards = books.cards.get(pod.node)
+        for uuid, taken in hami.taken_of(pod, cards).items() if cards else ():
+            _add(here.slots, {uuid: taken.slots})
+            _add(here.cores, {uuid: taken.cores})
         if pod.deleting:
             counted.terminating.append(pod)
         return
@@ -89,6 +97,23 @@ def _count_pod(pod: PodFacts, books: Books, counted: Counted, usage: Mapping[str
         counted.nominated.append(pod)
         if pod.nominated in usage:
             _add(usage[pod.nominated].nominated, holding.asked)
+
+
+def _reserved(counted: Counted, dra: dynamic.Dra) -> dict[str, set[tuple[str, str]]]:
+    """Devices of each node that claims have and no bound pod holds there."""
+    held = {
+        (pod.node, need.resource, name)
+        for pod in counted.listing.pods.values()
+        if pod.bound
+        for need in counted.needs.get(pod.key, ())
+        for name in need.names
+    }
+    found: dict[str, set[tuple[str, str]]] = {}
+    for node, published in dra.nodes.items():
+        for one in published:
+            if one.key in dra.held and (node, one.driver, one.name) not in held:
+                found.setdefault(node, set()).add((one.driver, one.name))
+    return found
 
 
 def _book(here: _Usage, pod: PodFacts, holding: Holding) -> None:
@@ -122,10 +147,10 @@ def _count_node(facts: NodeFacts, usage: _Usage, dra: dynamic.Dra, cards: Cards 
     describe(hardware, node)
     node.taints_that_count = closed.taints_that_count(facts)
     node.blocked = closed.closing_codes(facts, node.taints_that_count)
-    promised = signed_vendor(facts.labels) is not None
-    node.blocked.extend(closed.lacking_codes(node.resources, bool(published), promised))
+    node.blocked.extend(closed.lacking_codes(node.resources, bool(published), promised(facts.labels)))
     reconfiguring = closed.mig_reconfiguring(facts)
-    node.pools = pools(hardware, node, usage.held, reconfiguring)
+    full = cards.full(usage.slots, usage.cores) if cards is not None else frozenset()
+    node.pools = pools(hardware, node, usage.held, reconfiguring, full)
     node.host = _host(facts, usage)
     details = node.details
     withdrawn = sum(
@@ -136,7 +161,7 @@ def _count_node(facts: NodeFacts, usage: _Usage, dra: dynamic.Dra, cards: Cards 
         and not (name == NEURON_DEVICE and NEURON in node.resources)
     )
     if cards is not None:
-        details.update(_card_details(cards, usage))
+        details.update(_card_details(cards, usage, full))
     elif reconfiguring or withdrawn:
         details["unhealthy"] = 0 if reconfiguring else withdrawn
     if published or facts.name in dra.stale:
@@ -153,8 +178,9 @@ def _host(facts: NodeFacts, usage: _Usage) -> HostCount:
     return HostCount(told.get(CPU), usage.cpu, told.get(MEMORY), usage.memory, told.get(PODS), usage.pods)
 
 
-def _card_details(cards: Cards, usage: _Usage) -> dict[str, Any]:
-    """Each card with what pods hold of its memory; a pod that names no card may be on any."""
+def _card_details(cards: Cards, usage: _Usage, full: frozenset[str]) -> dict[str, Any]:
+    """Each card with what pods hold of its memory, none of it free on `full` ones; a pod that names no card
+    may be on any."""
     told = []
     for card in cards.cards:
         used = min(usage.cards.get(card.uuid, 0), card.memory_mib)
@@ -163,7 +189,7 @@ def _card_details(cards: Cards, usage: _Usage) -> dict[str, Any]:
                 "uuid": card.uuid,
                 "memory_mib": card.memory_mib,
                 "used_mib": used,
-                "free_mib": card.memory_mib - used if card.healthy else 0,
+                "free_mib": card.memory_mib - used if card.healthy and card.uuid not in full else 0,
                 "healthy": card.healthy,
             }
         )

@@ -11,16 +11,36 @@ from sizing.inventory.kubernetes import dra as dynamic
 from sizing.inventory.kubernetes.counted import NodeCount
 from sizing.inventory.kubernetes.hardware import Hardware
 from sizing.inventory.kubernetes.labels import count_label, counted_models, intel_cards, number
-from sizing.inventory.kubernetes.vendors import NEURON, NEURON_CORE, NEURON_DEVICE, plain_type, vendor_of
+from sizing.inventory.kubernetes.signs import promised
+from sizing.inventory.kubernetes.vendors import (
+    NEURON,
+    NEURON_CORE,
+    NEURON_DEVICE,
+    NVIDIA_GPU,
+    is_vgpu,
+    plain_type,
+    vendor_of,
+)
+
+UNKNOWN = "unknown"
+"""Stands for the model of devices of which nothing tells it."""
 
 
 def describe(hardware: Hardware, node: NodeCount) -> None:
     """Put what the report tells of the hardware into the node's count."""
     node.vendor = hardware.vendor
+    for resource in node.resources:
+        label = hardware.label_of(resource)
+        if label:
+            node.models[resource] = plain_type(label)
+    if hardware.sharing is not None:
+        node.shared = hardware.sharing.resources
     models = _models(hardware, node)
     node.physical = _physical(hardware, node)
     if models is not None and len(models) > 1:
         node.details["models"] = models
+        if hardware.cards is None and not hardware.published and hardware.label:
+            node.type = plain_type(hardware.label)
     elif models:
         node.type = next(iter(models))
     elif hardware.label:
@@ -38,11 +58,31 @@ def _models(hardware: Hardware, node: NodeCount) -> dict[str, int] | None:
     elif hardware.vendor == "amd" and not hardware.label:
         return {plain_type(name): n for name, n in counted_models(node.facts.labels).items()}
     else:
-        return None
+        return _models_by_label(hardware, node)
     counts: dict[str, int] = {}
     for name in names:
         counts[plain_type(name)] = counts.get(plain_type(name), 0) + 1
     return counts
+
+
+def _models_by_label(hardware: Hardware, node: NodeCount) -> dict[str, int] | None:
+    """The models where labels do not tell the one of all devices: of several vendors, or of some only."""
+    if hardware.labeled is not None:
+        whole = node.resources[NVIDIA_GPU].capacity
+        return {plain_type(hardware.label): hardware.labeled, UNKNOWN: whole - hardware.labeled}
+    offered = {name: n.capacity for name, n in node.resources.items() if n.capacity and not is_vgpu(name)}
+    vendors = dict.fromkeys(vendor_of(name) for name in offered)
+    found: dict[str, int] = {}
+    if len(vendors) > 1:
+        for vendor in vendors:
+            first = next(name for name in offered if vendor_of(name) == vendor)
+            found[node.models.get(first, first)] = _cards_of_vendor(hardware, node, vendor) or 0
+    elif hardware.unlabeled:
+        for name, devices in offered.items():
+            model = node.models.get(name, name)
+            found[model] = found.get(model, 0) + (0 if mig.profile_of(name) else devices)
+    found = {model: cards for model, cards in found.items() if cards}
+    return found if len(found) > 1 else None
 
 
 def _physical(hardware: Hardware, node: NodeCount) -> int | None:
@@ -51,7 +91,7 @@ def _physical(hardware: Hardware, node: NodeCount) -> int | None:
     if hardware.cards is not None:
         return len(hardware.cards.cards)
     if not node.resources and not hardware.published:
-        return 0 if hardware.vendor is None else None
+        return None if promised(node.facts.labels) else 0
     total = dynamic.cards_of(hardware.published)
     by_vendor = {vendor_of(resource) for resource in node.resources}
     for vendor in by_vendor:
@@ -67,7 +107,8 @@ def _cards_of_vendor(hardware: Hardware, node: NodeCount, vendor: str | None) ->
     if vendor == "nvidia":
         return _nvidia_cards(hardware, node.facts.labels, offered)
     if vendor == "amd":
-        return sum(n // amd.parts(hardware.amd_cut_of(name), hardware.label) for name, n in offered.items())
+        label = hardware.model_of(vendor).label
+        return sum(n // amd.parts(hardware.amd_cut_of(name), label) for name, n in offered.items())
     if vendor == "intel":
         return intel_cards(node.facts.labels) or sum(offered.values())
     if vendor == "aws":
@@ -77,19 +118,20 @@ def _cards_of_vendor(hardware: Hardware, node: NodeCount, vendor: str | None) ->
 
 
 def _nvidia_cards(hardware: Hardware, labels: Mapping[str, str], offered: Mapping[str, int]) -> int | None:
-    promised = count_label(labels)
+    counted = count_label(labels)
     if any(mig.profile_of(name) and n for name, n in offered.items()):
         # Under the mixed strategy nothing but the label tells how many cards the slices are cut from.
-        return promised
+        return counted
     devices = sum(offered.values())
     per_card: int | None = 1
-    if hardware.sharing is not None:
-        per_card = hardware.sharing.replicas
+    sharing = hardware.sharing if hardware.sharing and hardware.sharing.resources & set(offered) else None
+    if sharing is not None:
+        per_card = sharing.replicas
     if hardware.mig_profile:
-        slices = mig.slices_per_gpu(hardware.mig_profile, hardware.label)
+        slices = mig.slices_per_gpu(hardware.mig_profile, hardware.model_of("nvidia").label)
         per_card = per_card * slices if per_card and slices else None
-    elif hardware.sharing is not None and promised and per_card is None:
-        return promised
+    elif sharing is not None and counted and per_card is None:
+        return counted
     return devices // per_card if per_card else None
 
 
@@ -98,7 +140,8 @@ def _reported_memory(hardware: Hardware, node: NodeCount) -> int | None:
         told = _told_memory(hardware)
         return next(iter(told)) or None if len(told) == 1 else None
     memory = hardware.memory.mib
-    if memory is not None and hardware.amd_cut and list(node.resources) == ["amd.com/gpu"]:
+    amds = [name for name in node.resources if vendor_of(name) == "amd"]
+    if memory is not None and hardware.vendor == "amd" and hardware.amd_cut and amds == ["amd.com/gpu"]:
         return memory // amd.parts(hardware.amd_cut, hardware.label)
     return memory
 
@@ -133,7 +176,7 @@ def _detail(hardware: Hardware, node: NodeCount) -> None:
 def _mig_detail(hardware: Hardware, node: NodeCount) -> dict[str, Any]:
     if hardware.mig_profile:
         told: dict[str, Any] = {"strategy": "single", "profile": hardware.mig_profile}
-        slices = mig.slices_per_gpu(hardware.mig_profile, hardware.label)
+        slices = mig.slices_per_gpu(hardware.mig_profile, hardware.model_of("nvidia").label)
         return {"mig": told | ({"slices_per_gpu": slices} if slices else {})}
     offered = [mig.profile_of(name) for name, n in node.resources.items() if n.capacity]
     profiles = [profile for profile in offered if profile]

@@ -2,58 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from sizing.inventory.kubernetes import amd, mig
 from sizing.inventory.kubernetes.counted import Device, NodeCount, Pool
 from sizing.inventory.kubernetes.hardware import Hardware
-from sizing.inventory.kubernetes.holding import cores_per_device
 from sizing.inventory.kubernetes.labels import number, plausible
+from sizing.inventory.kubernetes.neuron import cores_per_device
 from sizing.inventory.kubernetes.sharing import MPS
 from sizing.inventory.kubernetes.vendors import (
     NEURON,
     NEURON_CORE,
     NEURON_DEVICE,
     NVIDIA_GPU,
+    is_vgpu,
     vendor_of,
+    vgpu_mib,
     whole_type,
 )
 
 
 def device(hardware: Hardware, resource: str, labels: Mapping[str, str]) -> Device:
     """One device of a resource as the inventory stores it."""
-    name, memory = hardware.label or resource, hardware.memory.stored_mib
-    partition = False
+    vendor = vendor_of(resource)
+    model, sharing = hardware.model_of(vendor), hardware.sharing
+    name, memory = hardware.label_of(resource) or resource, model.memory.stored_mib
+    partition = sharing is not None and resource in sharing.resources
     profile = mig.profile_of(resource)
-    cut = hardware.amd_cut_of(resource) if vendor_of(resource) == "amd" else ""
-    if vendor_of(resource) != hardware.vendor:
-        name, memory = resource, None
+    cut = hardware.amd_cut_of(resource) if vendor == "amd" else ""
+    if resource in hardware.unlabeled:
+        memory = None
     if profile:
         name = labels.get(f"nvidia.com/mig-{profile}.product") or f"{whole_type(name)}-MIG-{profile}"
-        memory, partition = number(labels.get(f"nvidia.com/mig-{profile}.memory")), True
-        replicas = number(labels.get(f"nvidia.com/mig-{profile}.replicas")) or 1
-        if replicas > 1 or resource.endswith(".shared"):
-            name, memory = _shared(name), None
+        memory = None if partition else number(labels.get(f"nvidia.com/mig-{profile}.memory"))
+    elif is_vgpu(resource):
+        name, memory = resource, vgpu_mib(resource)
     elif hardware.mig_profile and resource in (NVIDIA_GPU, f"{NVIDIA_GPU}.shared"):
-        name, partition = name if "-MIG-" in name else f"{name}-MIG-{hardware.mig_profile}", True
-    elif cut and amd.parts(cut, hardware.label) > 1:
-        parts = amd.parts(cut, hardware.label)
-        name, partition = f"{name}-{cut.upper()}", True
+        name = name if "-MIG-" in name else f"{name}-MIG-{hardware.mig_profile}"
+        profile = hardware.mig_profile
+    elif cut and amd.parts(cut, model.label) > 1:
+        parts = amd.parts(cut, model.label)
+        name, profile = f"{name}-{cut.upper()}", cut
         memory = memory // parts if memory else None
-    if hardware.sharing is not None and resource == hardware.sharing.resource:
-        name, partition = _shared(name), True
-        if not hardware.sharing.isolated:
+    if sharing is not None and partition:
+        name = _shared(name)
+        if not sharing.isolated:
             memory = None
-        elif hardware.sharing.strategy == MPS:
-            shares = hardware.sharing.replicas
-            memory = memory // shares if memory and shares else None
-    return Device(name, plausible(memory), partition=partition)
+        elif sharing.strategy == MPS:
+            memory = memory // sharing.replicas if memory and sharing.replicas else None
+    return Device(name, plausible(memory), partition=partition or bool(profile))
 
 
-def pools(hardware: Hardware, node: NodeCount, held: Mapping[str, int], reconfiguring: bool) -> list[Pool]:
-    """The node's devices by resource. `held` are the devices that pods hold by resource."""
-    found = _named(hardware, node, held)
+def _rows(hardware: Hardware, resource: str, labels: Mapping[str, str], rows: int) -> list[Device]:
+    """So many devices of a resource; where labels tell the model of some, those come first."""
+    told = rows
+    if resource == NVIDIA_GPU and hardware.labeled is not None:
+        told = min(rows, hardware.labeled)
+    return [device(hardware, resource, labels)] * told + [Device(resource)] * (rows - told)
+
+
+def pools(
+    hardware: Hardware,
+    node: NodeCount,
+    held: Mapping[str, int],
+    reconfiguring: bool,
+    full: Collection[str] = (),
+) -> list[Pool]:
+    """The node's devices by resource. `held` are the devices that pods hold by resource, `full` the uuids of
+    cards that take no more pods."""
+    found = _named(hardware, node, held, full)
     known = {pool.resource for pool in found}
     if hardware.cards is not None:
         known.add(hardware.cards.resource)
@@ -65,11 +83,11 @@ def pools(hardware: Hardware, node: NodeCount, held: Mapping[str, int], reconfig
         rows = max(0 if hardware.virtual else capacity, used) if allocatable or used else 0
         if rows:
             withdrawn = 0 if reconfiguring else max(0, rows - allocatable)
-            found.append(Pool(resource, [device(hardware, resource, node.facts.labels)] * rows, withdrawn))
+            found.append(Pool(resource, _rows(hardware, resource, node.facts.labels, rows), withdrawn))
     return found
 
 
-def _named(hardware: Hardware, node: NodeCount, held: Mapping[str, int]) -> list[Pool]:
+def _named(hardware: Hardware, node: NodeCount, held: Mapping[str, int], full: Collection[str]) -> list[Pool]:
     """Devices that the cluster tells one by one: published by DRA, or the cards of HAMi."""
     found: list[Pool] = []
     for driver in dict.fromkeys(one.driver for one in hardware.published):
@@ -78,7 +96,7 @@ def _named(hardware: Hardware, node: NodeCount, held: Mapping[str, int]) -> list
     if cards is not None:
         working = _offered(node, cards.resource)[1] > 0
         if working or held.get(cards.resource):
-            devices = cards.devices()
+            devices = cards.devices(full)
             lost = [replace(one, healthy=False) for one in devices]
             found.append(Pool(cards.resource, devices if working else lost))
     return found

@@ -63,9 +63,9 @@ class _Bringing:
 
     def run(self) -> Brought:
         self.placed = place(self.counted, self.mapped, self.stored, self.staying)
-        self._warn_of_places()
         for model in self.mapped.models.values():
             self._bring(model)
+        self._warn_of_places()
         document = self.brought.document
         document.models = dict(sorted(document.models.items()))
         document.replicas = dict(sorted(document.replicas.items()))
@@ -96,8 +96,7 @@ class _Bringing:
             if replica.priority != model.priority:
                 found.priority = _priority(replica.priority)
             self.brought.document.replicas[replica.name] = found
-            if replica.name not in self.placed.reserved:
-                self._share(found, variant)
+            self._share(replica, found, variant)
 
     def _has_a_place(self, replica: MappedReplica) -> bool:
         if replica.state == "pending" or self.placed.places.get(replica.name):
@@ -125,7 +124,7 @@ class _Bringing:
             name=replica.name,
             model=model.name,
             variant=variant,
-            state="starting" if replica.name in self.placed.reserved else replica.state,
+            state="starting" if replica.state == "pending" and places else replica.state,
             started_at=replica.started_at,
             endpoint=replica.endpoint or (known.endpoint if known else ""),
             benchable=benchable,
@@ -133,8 +132,11 @@ class _Bringing:
             source=KUBERNETES,
         )
 
-    def _share(self, replica: ReplicaEntry, variant: VariantEntry) -> None:
-        for node, _ in replica.placement:
+    def _share(self, replica: MappedReplica, entry: ReplicaEntry, variant: VariantEntry) -> None:
+        bound = {member.pod.node for member in replica.bound}
+        for node, _ in entry.placement:
+            if node not in bound:
+                continue  # kept for pods that are not there yet
             share = self.shares.setdefault(node, Share())
             share.cpu_millis += variant.spec.cpu_millis
             share.memory_mib += variant.spec.memory_mib
@@ -143,11 +145,13 @@ class _Bringing:
     # What is told beside it ------------------------------------------------------------------
 
     def _warn_of_places(self) -> None:
-        for name in sorted(self.placed.reserved):
-            nodes = ", ".join(self.placed.places[name])
+        for name, kept in sorted(self.placed.reserved.items()):
+            nodes = ", ".join(kept.nodes)
+            devices = f"{kept.devices} of its {kept.asked} devices" if kept.lacks else "its devices"
+            others = " until the others are free" if kept.lacks else ""
             self.brought.warnings.append(
-                f"pod {quoted(name)} waits, and the scheduler keeps its devices on {nodes}:"
-                " counted as starting"
+                f"pod {quoted(name)} waits, and the scheduler keeps {devices} on {nodes}{others}:"
+                f" counted as {self.brought.document.replicas[name].state}"
             )
         if self.placed.short:
             names = sorted(self.placed.short)

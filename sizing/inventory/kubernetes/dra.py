@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from sizing.domain.specs import CLOSING_EFFECTS
 from sizing.inventory.kubernetes.counted import Device
-from sizing.inventory.kubernetes.facts import Listing, PodFacts, SliceDevice, SliceFacts
+from sizing.inventory.kubernetes.facts import Listing, PodFacts, SliceDevice, SliceFacts, TaintRuleFacts
 from sizing.inventory.kubernetes.labels import plausible
 from sizing.inventory.kubernetes.vendors import is_device
 
@@ -22,7 +22,9 @@ Key = tuple[str, str, str]
 """A device: its driver, pool and name."""
 
 _DRIVER = re.compile(r"(?:.*\.)?(?:gpus?|mig|tpus?|npus?|gaudi|neuron|accelerators?)\.[\w.-]+")
-_KINDS = frozenset({"gpu", "mig", "tpu", "npu", "gaudi"})
+_KINDS = frozenset({"gpu", "mig", "tpu", "npu", "gaudi", "amdgpu", "amdgpu-partition"})
+# Kinds of parts of a card. AMD: https://github.com/ROCm/k8s-gpu-dra-driver/blob/main/docs/driver-attributes.md
+_CUT_KINDS = frozenset({"mig", "amdgpu-partition"})
 _VENDORS = (
     ("nvidia", "nvidia"),
     ("amd", "amd"),
@@ -42,6 +44,7 @@ class Published:
     driver: str
     pool: str
     device: SliceDevice
+    closed_by_rule: bool = False
 
     @property
     def key(self) -> Key:
@@ -64,26 +67,43 @@ class Published:
 
     @property
     def tainted(self) -> bool:
-        return any(taint.effect in CLOSING_EFFECTS for taint in self.device.taints)
+        by_driver = any(taint.effect in CLOSING_EFFECTS for taint in self.device.taints)
+        return by_driver or self.closed_by_rule
+
+    @property
+    def cut(self) -> bool:
+        """Whether it is a part of a card."""
+        return self.kind in _CUT_KINDS
+
+    @property
+    def profile(self) -> str:
+        """How its card is cut, as in the type of such devices: `MIG-1g.10gb`, `CPX_NPS4`."""
+        attributes = self.device.attributes
+        if self.kind == "mig":
+            return f"MIG-{attributes['profile']}" if attributes.get("profile") else ""
+        return attributes.get("partitionProfile", "").upper() if self.cut else ""
 
     @property
     def card(self) -> str:
-        """The card that it is or is cut from: by the parent's uuid, or by name (`gpu-0-mig-1g10gb-19-0`)."""
-        if self.kind != "mig":
-            return self.device.attributes.get("uuid") or self.device.name
-        return self.device.attributes.get("parentUUID") or self.device.name.partition("-mig-")[0]
+        """The card that it is or is cut from: by the parent's uuid, or by name (`gpu-0-mig-1g10gb-19-0`);
+        AMD tells the parent's address."""
+        attributes = self.device.attributes
+        if self.kind == "amdgpu-partition":
+            told = (attributes.get(key) for key in ("parentPciAddr", "pciAddr", "deviceID"))
+            return next(filter(None, told), self.device.name)
+        if not self.cut:
+            return attributes.get("uuid") or self.device.name
+        return attributes.get("parentUUID") or self.device.name.partition("-mig-")[0]
 
     def as_device(self) -> Device:
         """The device as the inventory stores it."""
         model = self.model or self.driver
-        cut = self.kind == "mig"
-        profile = self.device.attributes.get("profile", "")
         memory = self.device.memory_bytes
         return Device(
-            f"{model}-MIG-{profile}" if cut and profile else model,
+            f"{model}-{self.profile}" if self.profile else model,
             plausible(memory // 2**20 if memory else None),
             healthy=not self.tainted,
-            partition=cut,
+            partition=self.cut,
             uuid=self.device.attributes.get("uuid", ""),
             name=self.name,
         )
@@ -111,6 +131,14 @@ def read(listing: Listing) -> Dra:
     pools: dict[tuple[str, str], list[SliceFacts]] = defaultdict(list)
     for one in listing.slices.values():
         pools[(one.driver, one.pool)].append(one)
+    rules = [rule for rule in listing.taint_rules.values() if rule.taint.effect in CLOSING_EFFECTS]
+    for rule in rules:
+        if rule.unread:
+            found.warnings.append(
+                f"device taint rule {rule.name} selects by class or expression, which is not worked out: "
+                "the devices that it taints look free"
+            )
+    rules = [rule for rule in rules if not rule.unread]
     for (driver, pool), slices in pools.items():
         newest = max(one.generation for one in slices)
         current = [one for one in slices if one.generation == newest]
@@ -125,7 +153,7 @@ def read(listing: Listing) -> Dra:
                 if any(_is_accelerator(one.driver, device) for device in one.devices):
                     found.stale.setdefault(one.node, []).append(one.name)
             else:
-                _publish(found, one)
+                _publish(found, one, rules)
     found.classes = {name for name, resource in listing.device_classes.items() if is_device(resource)}
     for claim in listing.claims.values():
         found.held.update(key for key in claim.devices if key in found.where)
@@ -140,8 +168,12 @@ def read(listing: Listing) -> Dra:
     return found
 
 
-def _publish(found: Dra, one: SliceFacts) -> None:
-    devices = [Published(one.driver, one.pool, d) for d in one.devices if _is_accelerator(one.driver, d)]
+def _publish(found: Dra, one: SliceFacts, rules: Iterable[TaintRuleFacts]) -> None:
+    devices = [
+        Published(one.driver, one.pool, device, any(_taints(rule, one, device) for rule in rules))
+        for device in one.devices
+        if _is_accelerator(one.driver, device)
+    ]
     if not devices:
         return
     if not one.node:
@@ -154,23 +186,25 @@ def _publish(found: Dra, one: SliceFacts) -> None:
         found.where[device.key] = one.node
 
 
+def _taints(rule: TaintRuleFacts, one: SliceFacts, device: SliceDevice) -> bool:
+    selected = ((rule.driver, one.driver), (rule.pool, one.pool), (rule.device, device.name))
+    return all(not wanted or wanted == told for wanted, told in selected)
+
+
 def _without_overlaps(devices: list[Published], held: set[Key]) -> list[Published]:
     """Devices that stand for different hardware.
 
     A driver that partitions on demand publishes a card and every slice that could be cut from it. A card of
     which a slice is held is no whole card any more: the held slices remain; else the card does.
     """
-    cards = {one.card: one for one in devices if one.kind != "mig"}
-    by_name = {one.device.name: one.card for one in devices if one.kind != "mig"}
-    cut = {by_name.get(one.card, one.card) for one in devices if one.kind == "mig" and one.key in held}
+    cards = {one.card: one for one in devices if not one.cut}
+    by_name = {one.device.name: one.card for one in devices if not one.cut}
+    cut = {by_name.get(one.card, one.card) for one in devices if one.cut and one.key in held}
     remaining = []
     for one in devices:
         card = by_name.get(one.card, one.card)
-        if one.kind == "mig" and card in cards:
-            keep = one.key in held
-        else:
-            keep = card not in cut or one.kind == "mig"
-        if keep:
+        only_if_held = one.cut and card in cards
+        if one.key in held if only_if_held else one.cut or card not in cut:
             remaining.append(one)
     return remaining
 

@@ -61,7 +61,8 @@ class PodFacts:
     the sidecars before it) + overhead, limits standing in for requests that are missing.
     `claims` are the names of its ResourceClaims (in its namespace), `extended_claim` the one that serves
     its extended resources. `selector_terms` are the required node affinities: of the terms one must hold,
-    of a term each (key, operator, values). `containers` is empty where no device is asked for.
+    of a term each (key, operator, values). `apart` are the labels of nodes by which it must not be beside
+    other pods (required podAntiAffinity). `containers` is empty where no device is asked for.
     """
 
     namespace: str
@@ -80,6 +81,7 @@ class PodFacts:
     containers: tuple[ContainerFacts, ...] = ()
     node_selector: dict[str, str] = field(default_factory=dict)
     selector_terms: tuple[tuple[tuple[str, str, tuple[str, ...]], ...], ...] = ()
+    apart: tuple[str, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     nominated: str = ""
     gates: tuple[str, ...] = ()
@@ -136,7 +138,8 @@ class SliceFacts:
 class ClaimFacts:
     """A ResourceClaim: what it asks for by device class, and the devices that it was given.
 
-    `devices` are (driver, pool, device); `users` the uids of the pods that it is reserved for.
+    `devices` are (driver, pool, device); `users` the uids of the pods that it is reserved for. `memory_bytes`
+    is what it has of the memory of devices that it shares with other claims, where that is told.
     """
 
     namespace: str
@@ -144,12 +147,29 @@ class ClaimFacts:
     asks: dict[str, int] = field(default_factory=dict)
     devices: tuple[tuple[str, str, str], ...] = ()
     users: tuple[str, ...] = ()
+    memory_bytes: dict[tuple[str, str, str], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TaintRuleFacts:
+    """A DeviceTaintRule: a taint of all devices of this driver, pool and name, each where it is not empty.
+
+    `unread` tells that it selects by what cannot be worked out here (expressions).
+    """
+
+    name: str
+    taint: Taint
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    unread: bool = False
 
 
 @dataclass(slots=True)
 class BudgetFacts:
     """A PodDisruptionBudget. `match` are labels, `expressions` (key, operator, values); `desired_healthy` is
-    the cluster's own sum where its status tells it."""
+    the cluster's own sum where its status tells it; with `frozen` the cluster could not work it out and lets
+    no pod go."""
 
     namespace: str
     name: str
@@ -158,6 +178,7 @@ class BudgetFacts:
     min_available: str = ""
     max_unavailable: str = ""
     desired_healthy: int | None = None
+    frozen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +198,7 @@ class Listing:
     where there were none of them. `other` counts objects of kinds that say nothing about capacity.
     `owners` are the owners of ReplicaSets and Jobs by (kind, namespace, name); `sizes` the pods that a
     group (LeaderWorkerSet, RayCluster) has when it is whole, by (kind, namespace, name).
+    `default_classes` are the priority classes of pods that name none.
     """
 
     nodes: dict[str, NodeFacts] = field(default_factory=dict)
@@ -184,8 +206,10 @@ class Listing:
     slices: dict[str, SliceFacts] = field(default_factory=dict)
     claims: dict[tuple[str, str], ClaimFacts] = field(default_factory=dict)
     device_classes: dict[str, str] = field(default_factory=dict)
+    taint_rules: dict[str, TaintRuleFacts] = field(default_factory=dict)
     budgets: dict[tuple[str, str], BudgetFacts] = field(default_factory=dict)
     priority_classes: dict[str, tuple[int, str]] = field(default_factory=dict)
+    default_classes: set[str] = field(default_factory=set)
     owners: dict[tuple[str, str, str], tuple[str, str]] = field(default_factory=dict)
     sizes: dict[tuple[str, str, str], int] = field(default_factory=dict)
     kinds: set[str] = field(default_factory=set)

@@ -8,7 +8,7 @@ https://github.com/Project-HAMi/HAMi/blob/master/docs/develop/protocol.md
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -33,17 +33,23 @@ _POD = (
 )
 _MEMORY = {NVIDIA_GPU: "nvidia.com/gpumem", VOLCANO_GPU: "volcano.sh/vgpu-memory"}
 _PERCENT = {NVIDIA_GPU: "nvidia.com/gpumem-percentage", VOLCANO_GPU: "volcano.sh/vgpu-memory-percentage"}
+_CORES = {NVIDIA_GPU: "nvidia.com/gpucores", VOLCANO_GPU: "volcano.sh/vgpu-cores"}
+_ALL_CORES = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A card as its node's annotation tells it; memory in MiB, as the scheduler hands it out."""
+    """A card as its node's annotation tells it; memory in MiB and cores in percent, as they are handed out.
+
+    It takes as many containers as it has slots, and none once all of its cores are given.
+    """
 
     uuid: str
     slots: int
     memory_mib: int
     type: str
     healthy: bool
+    cores: int = _ALL_CORES
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +59,8 @@ class Cards:
     resource: str
     cards: tuple[Card, ...]
 
-    def devices(self) -> list[Device]:
-        """The cards as the inventory stores them: cards, not slots."""
+    def devices(self, full: Collection[str] = ()) -> list[Device]:
+        """The cards as the inventory stores them: cards, not slots. `full` are uuids of those that are."""
         return [
             Device(
                 card.type or self.resource,
@@ -62,9 +68,18 @@ class Cards:
                 card.healthy,
                 uuid=card.uuid,
                 name=card.uuid,
+                closed=card.uuid in full,
             )
             for card in self.cards
         ]
+
+    def full(self, slots: Mapping[str, int], cores: Mapping[str, int]) -> frozenset[str]:
+        """The cards that take no more, by the slots and cores that are taken of each."""
+        return frozenset(
+            card.uuid
+            for card in self.cards
+            if slots.get(card.uuid, 0) >= card.slots > 0 or cores.get(card.uuid, 0) >= card.cores
+        )
 
 
 def cards_of(annotations: Mapping[str, str]) -> Cards | None:
@@ -83,12 +98,19 @@ def _text_cards(text: str) -> Iterator[Card]:
     for part in text.split(":"):
         words = part.split(",")
         if len(words) >= 7:
-            type_, healthy = words[4], words[6]
+            cores, type_, healthy = words[3], words[4], words[6]
         elif len(words) >= 5:
-            type_, healthy = words[3], words[4]
+            cores, type_, healthy = "", words[3], words[4]
         else:
             continue
-        yield Card(words[0].strip(), _int(words[1]), _int(words[2]), type_.strip(), _true(healthy))
+        yield Card(
+            words[0].strip(),
+            _int(words[1]),
+            _int(words[2]),
+            _type(type_),
+            _true(healthy),
+            _int(cores) or _ALL_CORES,
+        )
 
 
 def _json_cards(text: str) -> Iterator[Card]:
@@ -103,31 +125,61 @@ def _json_cards(text: str) -> Iterator[Card]:
                 str(one["id"]),
                 _int(one.get("count")),
                 _int(one.get("devmem")),
-                str(one.get("type") or ""),
+                _type(str(one.get("type") or "")),
                 one.get("health") is True,
+                _int(one.get("devcore")) or _ALL_CORES,
             )
+
+
+def _type(told: str) -> str:
+    """The card's name; older releases write the vendor before names that begin with it."""
+    name = told.strip()
+    rest = name.removeprefix("NVIDIA-")
+    return rest if rest.startswith("NVIDIA") else name
 
 
 def needs_of(pod: PodFacts, cards: Cards) -> list[Need]:
     """What a pod holds of a node's cards: by name where its annotation tells them, else as it asked."""
-    given = list(_given(pod.annotations, cards))
+    given = list(_given(pod, cards))
     return given if given else asked_of(pod, cards.resource)
 
 
-def _given(annotations: Mapping[str, str], cards: Cards) -> Iterator[Need]:
-    """`uuid,vendor,MiB,cores:` per card, `;` between containers."""
-    known = {card.uuid: card for card in cards.cards}
-    text = next((annotations[key] for key in _POD if annotations.get(key)), "")
-    taken: dict[str, int] = {}
+@dataclass(slots=True)
+class Taken:
+    """What a pod was given of a card: a slot for each of its containers there, memory (MiB) and cores."""
+
+    slots: int = 0
+    memory_mib: int = 0
+    cores: int = 0
+
+
+def taken_of(pod: PodFacts, cards: Cards) -> dict[str, Taken]:
+    """What a pod was given of each card, by uuid.
+
+    Its annotation has `uuid,vendor,MiB,cores:` for each card and `;` between containers.
+    """
+    known = {card.uuid for card in cards.cards}
+    text = next((pod.annotations[key] for key in _POD if pod.annotations.get(key)), "")
+    found: dict[str, Taken] = {}
     for part in text.replace(";", ":").split(":"):
         words = part.split(",")
         if len(words) >= 3 and words[0] in known:
-            memory = words[2] if len(words) >= 4 else words[1]
-            taken[words[0]] = taken.get(words[0], 0) + _int(memory)
+            memory, cores = words[2:4] if len(words) >= 4 else words[1:3]
+            taken = found.setdefault(words[0], Taken())
+            taken.slots += 1
+            taken.memory_mib += _int(memory)
+            taken.cores += _int(cores)
+    return found
+
+
+def _given(pod: PodFacts, cards: Cards) -> Iterator[Need]:
+    known = {card.uuid: card for card in cards.cards}
     by_memory: dict[int | None, list[str]] = {}
-    for uuid, memory_mib in taken.items():
-        whole = not memory_mib or memory_mib >= known[uuid].memory_mib
-        by_memory.setdefault(None if whole else memory_mib, []).append(uuid)
+    for uuid, taken in taken_of(pod, cards).items():
+        card, memory = known[uuid], taken.memory_mib
+        # Who has all cores has the card for itself.
+        whole = not memory or memory >= card.memory_mib or taken.cores >= card.cores
+        by_memory.setdefault(None if whole else memory, []).append(uuid)
     for claim, uuids in by_memory.items():
         yield Need(cards.resource, len(uuids), memory_mib=claim, names=tuple(uuids))
 
@@ -159,6 +211,8 @@ def asked_of(pod: PodFacts, resource: str) -> list[Need]:
 def _claim(container: ContainerFacts, resource: str) -> tuple[int | None, Decimal | None]:
     memory = container.requests.get(_MEMORY.get(resource, ""), 0)
     percent = container.requests.get(_PERCENT.get(resource, ""), 0)
+    if container.requests.get(_CORES.get(resource, ""), 0) >= _ALL_CORES:
+        return None, None
     if memory:
         return memory, None
     if 0 < percent < 100:

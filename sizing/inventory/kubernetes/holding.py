@@ -9,10 +9,9 @@ from sizing.inventory.kubernetes import dra as dynamic
 from sizing.inventory.kubernetes import hami
 from sizing.inventory.kubernetes.counted import Need
 from sizing.inventory.kubernetes.facts import Listing, PodFacts
+from sizing.inventory.kubernetes.holders import Holders, holders_of
+from sizing.inventory.kubernetes.neuron import devices_asked, devices_held
 from sizing.inventory.kubernetes.vendors import NEURON, NEURON_CORE, NEURON_DEVICE, NVIDIA_GPU, is_device
-
-# Cores of a Neuron device of Inferentia2 and Trainium1, where no node tells them.
-_CORES = 2
 
 
 @dataclass(slots=True)
@@ -33,12 +32,14 @@ class Holding:
 
 @dataclass(slots=True)
 class Books:
-    """What decides over all pods together: who holds a claim that several share, and each node's cards."""
+    """What decides over all pods together: who holds what several share, each node's cards, and how many
+    Neuron devices each bound pod holds."""
 
     listing: Listing
     dra: dynamic.Dra
     cards: dict[str, hami.Cards]
-    holders: dict[tuple[str, str], str]
+    holders: Holders
+    neuron: dict[str, int]
 
     @classmethod
     def open(cls, listing: Listing, dra: dynamic.Dra) -> Books:
@@ -47,7 +48,7 @@ class Books:
             found = hami.cards_of(node.annotations) if node.annotations else None
             if found:
                 cards[node.name] = found
-        return cls(listing, dra, cards, _holders(listing))
+        return cls(listing, dra, cards, holders_of(listing, dra), devices_held(listing))
 
     def holding_of(self, pod: PodFacts) -> Holding | None:
         """What the pod asks for of accelerators; None where it asks for none."""
@@ -67,27 +68,39 @@ class Books:
         if not held and not pod.bound:
             found.needs.extend(Need(name, count) for name, count in claimed.items())
         found.needs.extend(self._from_plugins(pod, plain))
+        if not found.needs and not self.neuron.get(pod.key, 1):
+            found.note = "is on cores of Neuron devices that other pods hold"
         return found
 
     def _from_claims(self, pod: PodFacts, held: Mapping[str, list[dynamic.Key]], found: Holding) -> None:
-        by_driver: dict[str, list[str]] = {}
+        shares: dict[dynamic.Key, int | None] = {}
         for name, keys in held.items():
-            holder = self.holders.get((pod.namespace, name), pod.key)
+            claim = (pod.namespace, name)
+            holder = self.holders.claims.get(claim, pod.key)
             if holder != pod.key:
                 found.note = f"shares claim {name} with {holder}, which holds its devices"
                 continue
-            for driver, pool, device in keys:
-                by_driver.setdefault(driver, []).append(f"{pool}/{device}")
-        for driver, names in by_driver.items():
-            distinct = tuple(dict.fromkeys(names))
-            found.needs.append(Need(driver, len(distinct), names=distinct))
+            for key in keys:
+                holder = self.holders.devices.get(key, pod.key)
+                if holder != pod.key:
+                    found.note = f"shares device {key[2]} with {holder}, which holds it"
+                    continue
+                share = self.holders.shares.get(claim, {}).get(key)
+                before = shares.get(key, 0)
+                shares[key] = None if share is None or before is None else before + share
+        by_driver: dict[tuple[str, int | None], list[str]] = {}
+        for (driver, pool, device), mib in shares.items():
+            by_driver.setdefault((driver, mib), []).append(f"{pool}/{device}")
+        for (driver, mib), names in by_driver.items():
+            found.needs.append(Need(driver, len(names), memory_mib=mib, names=tuple(names)))
 
     def _from_plugins(self, pod: PodFacts, plain: dict[str, int]) -> list[Need]:
         needs: list[Need] = []
         cards = self.cards.get(pod.node) if pod.node else None
         neuron = {name: n for name, n in plain.items() if name in (NEURON, NEURON_CORE, NEURON_DEVICE)}
         if neuron:
-            needs.append(Need(NEURON, self._neuron_devices(pod, neuron)))
+            devices = self.neuron[pod.key] if pod.key in self.neuron else devices_asked(plain)
+            needs.extend([Need(NEURON, devices)] if devices else [])
         for resource, count in plain.items():
             if resource in neuron:
                 continue
@@ -98,34 +111,3 @@ class Books:
             else:
                 needs.append(Need(resource, count))
         return needs
-
-    def _neuron_devices(self, pod: PodFacts, asked: Mapping[str, int]) -> int:
-        """Neuron names the same hardware as devices and cores: a device of which a core is held is held."""
-        node = self.listing.nodes.get(pod.node)
-        capacity = node.capacity if node is not None else {}
-        per_device = cores_per_device(capacity)
-        cores = -(-asked.get(NEURON_CORE, 0) // per_device)
-        return max(asked.get(NEURON, 0), asked.get(NEURON_DEVICE, 0), cores)
-
-
-def cores_per_device(capacity: Mapping[str, int]) -> int:
-    """The cores of one Neuron device of a node."""
-    devices = capacity.get(NEURON, 0) or capacity.get(NEURON_DEVICE, 0)
-    cores = capacity.get(NEURON_CORE, 0)
-    return max(1, cores // devices) if devices and cores else _CORES
-
-
-def _holders(listing: Listing) -> dict[tuple[str, str], str]:
-    """Of each claim that several pods share, the pod that holds it: the first by age, then by name."""
-    users: dict[tuple[str, str], list[PodFacts]] = {}
-    for pod in listing.pods.values():
-        if not pod.ended:
-            for name in (*pod.claims, *((pod.extended_claim,) if pod.extended_claim else ())):
-                users.setdefault((pod.namespace, name), []).append(pod)
-    return {claim: min(pods, key=_seniority).key for claim, pods in users.items()}
-
-
-def _seniority(pod: PodFacts) -> tuple[bool, bool, float, str]:
-    """A pod that is bound before one that waits, then the older one."""
-    age = pod.created_at.timestamp() if pod.created_at else 0.0
-    return (not pod.bound, pod.created_at is None, age, pod.key)

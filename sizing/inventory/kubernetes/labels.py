@@ -47,28 +47,41 @@ _TYPES: dict[str, tuple[str, ...]] = {
     ),
 }
 _OTHER_TYPES = ("accelerator",)
+_OF_ANY_VENDOR = frozenset(
+    {
+        "accelerator",
+        "k8s.amazonaws.com/accelerator",
+        "eks.amazonaws.com/instance-gpu-name",
+        "karpenter.k8s.aws/instance-gpu-name",
+    }
+)
+# GPU feature discovery writes so where the cards of a node are not all cut alike.
+_INVALID_CUT = "-MIG-INVALID"
 # Values of a type label that name no model.
 _NO_MODEL = frozenset({"", "nvidia", "amd", "intel", "gpu", "true", "on", "yes", "none", "false"})
 
-_MEMORY_MIB = (
-    "nvidia.com/gpu.memory",
-    "amd.com/gpu.memory",
-    "gpu.intel.com/memory",
-    "habana.ai/device.memory",
-    "karpenter.k8s.aws/instance-gpu-memory",
-    "eks.amazonaws.com/instance-gpu-memory",
-)
+_CLOUD_MEMORY_MIB = ("karpenter.k8s.aws/instance-gpu-memory", "eks.amazonaws.com/instance-gpu-memory")
+_MEMORY_MIB: dict[str, tuple[str, ...]] = {
+    "nvidia": ("nvidia.com/gpu.memory", *_CLOUD_MEMORY_MIB),
+    "amd": ("amd.com/gpu.memory", *_CLOUD_MEMORY_MIB),
+    "intel": ("gpu.intel.com/memory",),
+    "habana": ("habana.ai/device.memory", *_CLOUD_MEMORY_MIB),
+}
+DISCOVERED = "nvidia.com/gpu.count"
+"""The number of cards of the model that GPU feature discovery labels; of slices where it labels those."""
 _COUNTS = (
-    "nvidia.com/gpu.count",
+    DISCOVERED,
     "gpu.nvidia.com/count",
     "cloud.google.com/gke-accelerator-count",
     "eks.amazonaws.com/instance-gpu-count",
     "karpenter.k8s.aws/instance-gpu-count",
 )
-_PRODUCTS = ("nvidia.com/gpu.product", "habana.ai/product.name")
+_PRODUCTS = {"nvidia": "nvidia.com/gpu.product", "habana": "habana.ai/product.name"}
 _AMD_VRAM = ("amd.com/gpu.vram", "beta.amd.com/gpu.vram")
 _AMD_COUNTED = ("beta.amd.com/gpu.product-name.", "amd.com/gpu.product-name.")
 _INTEL_CARDS = ("gpu.intel.com/gpu-numbers", "gpu.intel.com/cards")
+_INTEL_COUNT = "gpu.intel.com/device.count"
+_INTEL_COUNT_BY_ID = re.compile(r"gpu\.intel\.com/device-id\..+\.count")
 _INTEL_MEMORY = "gpu.intel.com/memory.max"
 # A GPU of less is none of these days: the figure is in another unit.
 _LEAST_MIB = 256
@@ -79,55 +92,23 @@ _PRODUCT_GB = re.compile(r"(?:^|[-_ ])(\d{1,5})GB(?![0-9A-Za-z])", re.IGNORECASE
 _VRAM = re.compile(r"(\d+)([MGT])(?:i?B)?")
 _VRAM_MIB = {"M": 1, "G": 1024, "T": 1024 * 1024}
 
-_SIGNS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (
-        "nvidia",
-        (
-            "nvidia.com/gpu.present",
-            "nvidia.com/gpu.product",
-            "nvidia.com/gpu.count",
-            "nvidia.com/gpu",
-            "gpu.nvidia.com/model",
-            "gpu.nvidia.com/class",
-            "cloud.google.com/gke-accelerator",
-            "karpenter.azure.com/sku-gpu-name",
-            "feature.node.kubernetes.io/pci-10de.present",
-            "feature.node.kubernetes.io/pci-0302_10de.present",
-            "feature.node.kubernetes.io/pci-0300_10de.present",
-        ),
-    ),
-    ("google", ("cloud.google.com/gke-tpu-accelerator",)),
-    (
-        "amd",
-        (
-            "amd.com/gpu.product-name",
-            "beta.amd.com/gpu.product-name",
-            "amd.com/gpu.device-id",
-            "beta.amd.com/gpu.device-id",
-            "feature.node.kubernetes.io/amd-gpu",
-        ),
-    ),
-    ("intel", ("gpu.intel.com/product", "gpu.intel.com/cards", "gpu.intel.com/gpu-numbers")),
-    ("habana", ("habana.ai/product.name", "feature.node.kubernetes.io/pci-1200_1da3.present")),
-    (
-        "aws",
-        ("karpenter.k8s.aws/instance-accelerator-name", "eks.amazonaws.com/instance-accelerator-name"),
-    ),
-)
-# Labels whose value tells the vendor.
-_VENDOR_LABELS = (
-    "kubernetes.azure.com/accelerator",
-    "accelerator",
-    "k8s.amazonaws.com/accelerator",
-    "karpenter.k8s.aws/instance-gpu-manufacturer",
-    "eks.amazonaws.com/instance-gpu-manufacturer",
-)
+# Words in the value of a label that serves all vendors.
 _VENDOR_WORDS = (
+    ("nvidia", ("nvidia", "tesla", "geforce", "quadro", "rtx", "gtx")),
     ("amd", ("amd", "instinct", "radeon", "mi2", "mi3")),
-    ("intel", ("intel",)),
     ("habana", ("habana", "gaudi")),
+    ("intel", ("intel",)),
     ("aws", ("inferentia", "trainium", "neuron")),
     ("google", ("tpu",)),
+    ("huawei", ("huawei", "ascend")),
+    ("cambricon", ("cambricon", "mlu")),
+    ("iluvatar", ("iluvatar",)),
+    ("hygon", ("hygon",)),
+    ("metax", ("metax",)),
+    ("mthreads", ("mthreads",)),
+    ("enflame", ("enflame",)),
+    ("kunlunxin", ("kunlun",)),
+    ("birentech", ("biren",)),
 )
 
 
@@ -152,28 +133,19 @@ class Memory:
         return self.mib
 
 
-def signed_vendor(labels: Mapping[str, str]) -> str | None:
-    """The vendor of the accelerators that labels promise; None where they promise none."""
-    for vendor, keys in _SIGNS:
-        if any(labels.get(key, "false").lower() not in ("false", "0") for key in keys):
-            return vendor
-    for key in _VENDOR_LABELS:
-        value = labels.get(key, "").lower()
-        if value in ("", "none", "false"):
-            continue
-        for vendor, words in _VENDOR_WORDS:
-            if any(word in value for word in words):
-                return vendor
-        return "nvidia"
-    return None
+def vendor_of_words(value: str) -> str | None:
+    """The vendor that a value names, itself or by a series of its devices; None where it names none."""
+    words = value.lower()
+    return next((vendor for vendor, known in _VENDOR_WORDS if any(word in words for word in known)), None)
 
 
 def type_label(vendor: str | None, labels: Mapping[str, str]) -> str:
     """The model as a label spells it; empty where none tells it (or several models are told)."""
     for key in _TYPES.get(vendor or "", _OTHER_TYPES):
         value = labels.get(key, "").strip()
-        if value.lower() not in _NO_MODEL:
-            return value
+        others = key in _OF_ANY_VENDOR and vendor_of_words(value) not in (None, vendor)
+        if value.lower() not in _NO_MODEL and not others:
+            return value.removesuffix(_INVALID_CUT)
     if vendor == "amd":
         counted = counted_models(labels)
         if len(counted) == 1:
@@ -212,26 +184,40 @@ def memory_of(vendor: str | None, labels: Mapping[str, str], capacity: Mapping[s
     """The memory of one whole device, or of one slice where the labels describe slices."""
     unparsed = ""
     if vendor == "amd":
-        value = next((labels[key] for key in _AMD_VRAM if labels.get(key)), "")
+        value = _amd_vram(labels)
         parsed = _VRAM.fullmatch(value)
         size = number(parsed[1]) if parsed else None
         if parsed and size:
             return Memory(mib=size * _VRAM_MIB[parsed[2]])
         unparsed = value
-    for key in _MEMORY_MIB:
+    for key in _MEMORY_MIB.get(vendor or "", ()):
         value = labels.get(key, "").strip()
         mib = number(value)
         if mib is not None and _LEAST_MIB <= mib <= _MOST_MIB:
             return Memory(mib=mib)
         unparsed = unparsed or value
-    vram = labels.get("gpu.nvidia.com/vram", "").strip()
+    vram = labels.get("gpu.nvidia.com/vram", "").strip() if vendor == "nvidia" else ""
     gb = number(vram)
     if gb:
         return Memory(gb=gb, unparsed=unparsed)
     if vendor == "intel":
         return Memory(mib=_intel_memory(labels, capacity), unparsed=unparsed)
-    found = _product_mib(next((labels[key] for key in _PRODUCTS if labels.get(key)), ""))
+    found = _product_mib(labels.get(_PRODUCTS.get(vendor or "", ""), ""))
     return Memory(mib=found, unparsed=unparsed or vram, from_product=found is not None)
+
+
+def _amd_vram(labels: Mapping[str, str]) -> str:
+    """`192G`; older labellers write it into the key, `…vram.16G=1`. Empty where the cards differ."""
+    told = next((labels[key] for key in _AMD_VRAM if labels.get(key)), "")
+    if told:
+        return told
+    sizes = {
+        key[len(prefix) + 1 :]
+        for prefix in _AMD_VRAM
+        for key, value in labels.items()
+        if key.startswith(f"{prefix}.") and number(value)
+    }
+    return sizes.pop() if len(sizes) == 1 else ""
 
 
 def _product_mib(product: str) -> int | None:
@@ -244,12 +230,16 @@ def _product_mib(product: str) -> int | None:
 
 
 def intel_cards(labels: Mapping[str, str]) -> int | None:
-    """The number of Intel cards: labels list them (`card0.card1`), long lists in several labels."""
+    """The number of Intel cards; None where it is not told.
+
+    Labels list them (`card0.card1`), long lists in several labels, or today count them, in all or by model.
+    """
     for key in _INTEL_CARDS:
         if labels.get(key):
             lists = [value for name, value in labels.items() if re.fullmatch(rf"{re.escape(key)}\d*", name)]
             return sum(len([card for card in value.split(".") if card]) for value in lists)
-    return None
+    by_id = [number(value) for name, value in labels.items() if _INTEL_COUNT_BY_ID.fullmatch(name)]
+    return number(labels.get(_INTEL_COUNT)) or sum(told or 0 for told in by_id) or None
 
 
 def _intel_memory(labels: Mapping[str, str], capacity: Mapping[str, int]) -> int | None:

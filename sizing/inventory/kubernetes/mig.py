@@ -15,8 +15,24 @@ _PROFILE = re.compile(r"(?:(\d{1,3})c\.)?(\d{1,3})g\.(\d{1,4})gb")
 _SINGLE = re.compile(r"-MIG-(.+?)(?:-SHARED)?$")
 _GB = re.compile(r"(\d{1,4})\s*GB", re.IGNORECASE)
 _GKE_PARTITION = "cloud.google.com/gke-gpu-partition-size"
-# Memory (GB) of cards whose name does not tell it, or tells that of the processor.
-_CARD_GB = (("GH200", 96), ("H200", 141), ("B200", 180), ("B300", 270), ("H100-NVL", 94), ("A30", 24))
+# Slices with all or one of the card's media engines: a card has one such slice.
+_MEDIA = re.compile(r"gb[+.]me(?:\.all)?$")
+# A GH200 tells the memory of its processor (`480GB`), or that of its GPU (`144G`).
+_GRACE_HOPPER = re.compile(r"GH200(?:-(\d{3})G(?!B))?", re.IGNORECASE)
+_GRACE_HOPPER_GB = 96
+# Memory (GB) of cards whose name does not tell it.
+_CARD_GB = (
+    ("H200", 141),
+    ("H20-3E", 141),
+    ("H20", 96),
+    ("H100-NVL", 94),
+    ("H100", 80),
+    ("H800", 80),
+    ("B200", 180),
+    ("B300", 270),
+    ("A30", 24),
+    ("RTX-PRO-6000", 96),
+)
 _FOUR_SLICES = re.compile(r"A30\b|RTX-PRO", re.IGNORECASE)
 # Memory slices by compute slices where the card's memory is not known.
 _USUAL_MEMORY_SLICES = {1: 1, 2: 2, 3: 4, 4: 4, 7: 8}
@@ -34,7 +50,8 @@ def single_profile(labels: Mapping[str, str]) -> str:
     """
     found = _SINGLE.search(labels.get("nvidia.com/gpu.product", ""))
     if found:
-        return found[1]
+        # Where the cards are not all cut alike, discovery writes `INVALID`.
+        return found[1] if _PROFILE.match(found[1]) else ""
     return labels.get(_GKE_PARTITION, "")
 
 
@@ -46,6 +63,8 @@ def slices_per_gpu(profile: str, product: str) -> int | None:
     compute, memory = int(found[2]), int(found[3])
     if not compute or not memory:
         return None
+    if _MEDIA.search(profile):
+        return 1
     card = _card_gb(whole_type(product).replace(" ", "-"))
     units = 4 if _FOUR_SLICES.search(product) else 7
     memory_units = 4 if units == 4 else 8
@@ -60,11 +79,11 @@ def slices_per_gpu(profile: str, product: str) -> int | None:
 
 def _card_gb(product: str) -> int | None:
     """The memory of a card in GB; None where it is not known."""
-    upper = product.upper()
-    if "RTX-PRO-6000" in upper:
-        return 96
-    for name, gb in _CARD_GB:
-        if name in upper:
-            return gb
+    grace = _GRACE_HOPPER.search(product)
+    if grace:
+        return int(grace[1] or _GRACE_HOPPER_GB)
     found = _GB.search(product)
-    return int(found[1]) if found else None
+    if found:
+        return int(found[1])
+    upper = product.upper()
+    return next((gb for name, gb in _CARD_GB if name in upper), None)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from sizing.domain.claims import claim_mib
 from sizing.domain.gpu_types import type_key
 from sizing.inventory.document import Document, GpuEntry, NodeEntry
+from sizing.inventory.holding import holders_in
 from sizing.inventory.kubernetes.closed import mig_reconfiguring
 from sizing.inventory.kubernetes.counted import Counted, Device, NodeCount
 from sizing.inventory.kubernetes.placing import Placed
+from sizing.inventory.kubernetes.rows import UNKNOWN_MIB
 from sizing.inventory.kubernetes.shapes import MIB
 from sizing.inventory.kubernetes.variants import KUBERNETES
 from sizing.models.fields import LARGEST_COUNT, NAME_LENGTH, name_problem
@@ -30,6 +33,7 @@ def node_entries(
     """All nodes of the cluster, also those without devices, by name."""
     entries = {}
     uuids = _Uuids(counted.nodes[name] for name in sorted(counted.nodes))
+    filled = _filled(stored)
     for name in sorted(counted.nodes):
         if name_problem(name):
             continue
@@ -47,8 +51,42 @@ def node_entries(
         )
         _set_host(entry, node, shares.get(name) or Share())
         entry.gpus = _gpus(node, placed.unhealthy.get(name, set()), (known and known.gpus) or {}, uuids)
+        outside = placed.outside.get(name, {})
+        for index, gpu in entry.gpus.items():
+            if index in outside:
+                gpu.used_outside_mib = outside[index]
+            elif (name, index) in filled:
+                gpu.used_outside_mib = 0
         entries[name] = entry
     return entries
+
+
+def _filled(stored: Document) -> set[tuple[str, int]]:
+    """The GPUs, by node and index, of which what is used outside is all that replicas leave, to the last MiB.
+
+    This is how it is written that the cluster gives nothing more of a GPU; what people measure is less.
+    """
+    gpus = {
+        (node.name, gpu.index): gpu
+        for node in stored.nodes.values()
+        if node.source == KUBERNETES
+        for gpu in (node.gpus or {}).values()
+        if gpu.used_outside_mib
+    }
+    if not gpus:
+        return set()
+    held = dict.fromkeys(gpus, 0)
+    for holder in holders_in(stored):
+        for node, indexes in holder.replica.placement:
+            for place in ((node, index) for index in indexes):
+                memory = gpus[place].memory_mib if place in gpus else None
+                if memory is not None:
+                    held[place] += claim_mib(holder.variant.spec, memory)
+    return {
+        place
+        for place, gpu in gpus.items()
+        if gpu.used_outside_mib == (UNKNOWN_MIB if gpu.memory_mib is None else gpu.memory_mib) - held[place]
+    }
 
 
 def _set_host(entry: NodeEntry, node: NodeCount, share: Share) -> None:

@@ -2,7 +2,8 @@
 
 The cluster mostly tells only how many devices of a node a pod has. Where it tells which (HAMi, DRA), those
 are taken; else those that the pod was given here before, so that one pod more moves no other; else the
-lowest free ones. Devices that are withdrawn are, as far as can be, ones that nobody holds.
+lowest free ones. Devices that are withdrawn are, as far as can be, ones that nobody holds. Pods that are
+nominated for a node get what is free there of what they wait for.
 
 Of an incomplete list, replicas stay that it may only have left out. They keep their GPUs unless the pods
 that are listed need them.
@@ -18,25 +19,39 @@ from typing import NamedTuple
 
 from sizing.inventory.document import Document
 from sizing.inventory.kubernetes.counted import Counted, Need
-from sizing.inventory.kubernetes.mapping import Mapped, MappedReplica, Member
+from sizing.inventory.kubernetes.mapping import Mapped, MappedReplica
 from sizing.inventory.kubernetes.rows import Rows
 from sizing.inventory.kubernetes.wants import WHOLE, Claim, Want, by_node, claim_of, mib_of, wants_of
 
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
+class Kept(NamedTuple):
+    """The devices that are kept for a replica's waiting pods on some nodes, and how many these ask for."""
+
+    nodes: tuple[str, ...]
+    devices: int
+    asked: int
+
+    @property
+    def lacks(self) -> bool:
+        return self.devices < self.asked
+
+
 @dataclass(slots=True)
 class Placed:
     """Where everything is. GPU indexes by replica and node; the GPUs out of order by node.
 
-    `reserved` are replicas that wait and for which the scheduler keeps devices, `short` those that hold more
+    `outside` is the memory of each node's GPUs (MiB, by index) that nothing new gets and no replica has.
+    `reserved` are replicas for whose waiting pods the scheduler keeps devices, `short` those that hold more
     devices than could be found for them, `displaced` those that could not stay.
     """
 
     places: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
     claims: dict[str, Claim] = field(default_factory=dict)
     unhealthy: dict[str, set[int]] = field(default_factory=dict)
-    reserved: set[str] = field(default_factory=set)
+    outside: dict[str, dict[int, int]] = field(default_factory=dict)
+    reserved: dict[str, Kept] = field(default_factory=dict)
     short: list[str] = field(default_factory=list)
     displaced: set[str] = field(default_factory=set)
 
@@ -77,7 +92,8 @@ class _Placing:
         self.rows = {}
         for name, node in counted.nodes.items():
             known = stored.nodes.get(name)
-            self.rows[name] = Rows(node, known.gpus or {} if known else {})
+            gpus = known.gpus or {} if known else {}
+            self.rows[name] = Rows(node, gpus, counted.reserved.get(name, ()))
 
     def run(self) -> Placed:
         jobs = self._jobs()
@@ -102,6 +118,7 @@ class _Placing:
             rows.withdraw()
         self._reserve()
         self.placed.unhealthy = {name: rows.unhealthy for name, rows in self.rows.items()}
+        self.placed.outside = {name: rows.outside() for name, rows in self.rows.items()}
         return self.placed
 
     def _jobs(self) -> list[_Job]:
@@ -135,7 +152,7 @@ class _Placing:
     def _by_name(self, job: _Job) -> None:
         rows = self.rows[job.node]
         for at, want in enumerate(job.wants):
-            index = rows.index_of.get(want.name) if want.name else None
+            index = rows.index_of.get((want.resource, want.name)) if want.name else None
             if index is not None and index not in job.taken and rows.fits(index, job.claim):
                 self._give(job, at, index)
 
@@ -184,41 +201,40 @@ class _Placing:
     def _reserve(self) -> None:
         """Keep devices for pods that the scheduler has nominated a node for, the most important first.
 
+        As long as their victims hold the rest, they have what is free: the scheduler gives none of it to
+        less important pods.
         https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/
         """
         for replica in sorted(self.replicas, key=lambda r: (-r.priority, r.name)):
-            members = [m for m in replica.nominated if m.pod.nominated in self.rows]
-            if not members or len(members) != len(replica.nominated):
-                continue
-            found = self._room_for(members)
-            if found is None:
-                continue
-            self.placed.reserved.add(replica.name)
-            self.placed.claims[replica.name] = found.claim
-            self.placed.places[replica.name] = {}
-            for node, indexes in sorted(found.indexes.items()):
-                self.placed.places[replica.name][node] = tuple(sorted(indexes))
-                for index in indexes:
-                    self.rows[node].take(index, found.claim)
+            needs: dict[str, list[Need]] = defaultdict(list)
+            for member in replica.nominated:
+                if member.pod.nominated in self.rows:
+                    needs[member.pod.nominated] += member.needs
+            if needs:
+                self._reserve_for(replica, {node: wants_of(needs[node]) for node in sorted(needs)})
 
-    def _room_for(self, members: Sequence[Member]) -> _Room | None:
-        needs: dict[str, list[Need]] = defaultdict(list)
-        for member in members:
-            needs[member.pod.nominated] += member.needs
-        held = {node: wants_of(of_node) for node, of_node in needs.items()}
-        claim = self._possible(claim_of([want for wants in held.values() for want in wants]), held)
-        indexes: dict[str, set[int]] = {}
+    def _reserve_for(self, replica: MappedReplica, held: Mapping[str, Sequence[Want]]) -> None:
+        places = self.placed.places.get(replica.name, {})
+        claim = self.placed.claims.get(replica.name) if places else None
+        if claim is None:
+            claim = self._possible(claim_of([want for wants in held.values() for want in wants]), held)
+        found: dict[str, list[int]] = {}
         for node, wants in held.items():
-            taken: set[int] = set()
+            rows, taken = self.rows[node], set(places.get(node, ()))
             for want in wants:
-                index = self.rows[node].lowest(want.resource, claim, taken, sound=True)
-                if index is None:
-                    return None
-                taken.add(index)
-            indexes[node] = taken
-        return _Room(claim, indexes)
-
-
-class _Room(NamedTuple):
-    claim: Claim
-    indexes: dict[str, set[int]]
+                index = rows.index_of.get((want.resource, want.name)) if want.name else None
+                if index is None or index in taken or not rows.fits(index, claim):
+                    index = rows.lowest(want.resource, claim, taken, sound=True)
+                if index is not None:
+                    rows.take(index, claim)
+                    taken.add(index)
+                    found.setdefault(node, []).append(index)
+        if not found:
+            return
+        self.placed.claims[replica.name] = claim
+        self.placed.reserved[replica.name] = Kept(
+            tuple(found), sum(map(len, found.values())), sum(map(len, held.values()))
+        )
+        self.placed.places[replica.name] = places | {
+            node: tuple(sorted({*places.get(node, ()), *indexes})) for node, indexes in found.items()
+        }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
@@ -117,25 +118,52 @@ def shape_of(
     `partitions` are the `partition_types`, which a variant must name.
     """
     holding = [m for m in replica.members if m.needs]
-    bound = by_node(replica.bound)
     waiting = [wants_of(m.needs) for m in holding if not m.pod.bound]
-    counts = [len(wants) for wants in (*bound.values(), *waiting)]
+    layout = _layout(replica)
     claim = placed.claims.get(replica.name) or Claim()
     types = _types(replica, placed, counted)
     if not types:
         asked = [want for wants in waiting for want in wants]
         claim = claim_of(asked)
         types = partitions.get(asked[0].resource, ()) if asked else ()
-    nodes = len(bound) + len(waiting) + replica.missing
     return Shape(
-        gpus=max(counts),
-        nodes=nodes,
+        gpus=layout.gpus,
+        nodes=layout.nodes,
         types=types,
         mib=claim.mib,
         fraction=claim.fraction,
-        topology_key=_topology(holding, counted) if nodes > 1 else None,
+        topology_key=_topology(holding, counted) if layout.nodes > 1 else None,
         waiting=replica.name not in placed.places,
     )
+
+
+class _Layout(NamedTuple):
+    """GPUs per node and nodes; with `apart` each pod counts as if it had a node of its own."""
+
+    gpus: int
+    nodes: int
+    apart: bool = False
+
+
+def _layout(replica: MappedReplica) -> _Layout:
+    """How the replica stands, or will when it is whole.
+
+    Pods that ask alike and lie unevenly (three of 4 GPUs as two and one) are taken one by one, for by the
+    fullest node the variant would ask for more than they do (12 GPUs, not 16).
+    """
+    bound = by_node(replica.bound)
+    holding = [m for m in replica.members if m.needs]
+    each = [wants_of(m.needs) for m in holding]
+    pods_on = set(Counter(m.pod.node for m in replica.bound).values()) or {1}
+    pods = len(holding) + replica.missing
+    alike = len({frozenset(Counter((w.resource, w.claim) for w in wants).items()) for wants in each}) == 1
+    if alike and (len(pods_on) > 1 or pods % max(pods_on)):
+        return _Layout(len(each[0]), pods, apart=True)
+    waiting = [wants for m, wants in zip(holding, each, strict=True) if not m.pod.bound]
+    largest = max(len(wants) for wants in (*bound.values(), *waiting))
+    if alike:
+        return _Layout(largest, pods // max(pods_on))
+    return _Layout(largest, len(bound) + len(waiting) + replica.missing)
 
 
 def _types(replica: MappedReplica, placed: Placed, counted: Counted) -> tuple[str, ...]:
@@ -172,7 +200,7 @@ def _asks_for_clique(pod: PodFacts, counted: Counted) -> bool:
 def spec_of(name: str, shape: Shape, newest: MappedReplica) -> tuple[VariantSpec, list[str]]:
     """A variant of the shape as its newest replica asks for it, and what of that cannot be kept, in words."""
     holding = [m for m in newest.members if m.needs]
-    cpu, memory = _host(newest, holding)
+    cpu, memory = _host(newest, holding, _layout(newest).apart)
     pod = holding[0].pod
     selector, notes = _selector(pod)
     spec = VariantSpec(
@@ -191,8 +219,8 @@ def spec_of(name: str, shape: Shape, newest: MappedReplica) -> tuple[VariantSpec
     return spec, notes
 
 
-def _host(replica: MappedReplica, holding: Sequence[Member]) -> tuple[int, int]:
-    """Millicores and bytes that the replica asks for on the node where it asks for most."""
+def _host(replica: MappedReplica, holding: Sequence[Member], apart: bool) -> tuple[int, int]:
+    """Millicores and bytes that the replica asks for on the node where it asks for most; `apart`: by pod."""
     cpu: dict[str, int] = {}
     memory: dict[str, int] = {}
     nodes = {m.pod.node for m in holding if m.pod.node}
@@ -200,7 +228,7 @@ def _host(replica: MappedReplica, holding: Sequence[Member]) -> tuple[int, int]:
         pod = member.pod
         if not member.needs and pod.node not in nodes:
             continue
-        place = pod.node or f"{number} waits"
+        place = f"{number} alone" if apart or not pod.node else pod.node
         cpu[place] = cpu.get(place, 0) + pod.requests.get(CPU, 0)
         memory[place] = memory.get(place, 0) + pod.requests.get(MEMORY, 0)
     return max(cpu.values(), default=0), max(memory.values(), default=0)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from sizing.inventory.kubernetes.counted import NodeCount, ResourceCount
+from sizing.inventory.kubernetes.describing import UNKNOWN
 from sizing.inventory.kubernetes.mig import profile_of
+from sizing.inventory.kubernetes.vendors import NVIDIA_GPU
 from sizing.inventory.words import counted
 
 _VENDOR_NAMES = {"nvidia": "NVIDIA GPU", "amd": "AMD GPU", "intel": "Intel GPU", "google": "TPU"}
@@ -48,9 +50,12 @@ def _resources(node: NodeCount) -> Iterable[str]:
 
 def _what(node: NodeCount, resource: str, numbers: ResourceCount) -> str:
     """`8 H100-80GB-HBM3`, `56 MIG slices 1g.10gb of 8 A100-SXM4-80GB (nvidia.com/gpu)`, …"""
-    model = node.type or resource
+    model = node.models.get(resource) or resource
     cards = f"{node.physical} {model}" if node.physical else model
     details = node.details
+    if profile_of(resource) and resource in node.shared:
+        slices = f"MIG slices {profile_of(resource)} ({model})"
+        return f"{numbers.capacity} shares ({details['sharing']['strategy']}) of {slices}"
     if profile_of(resource):
         return f"{counted(numbers.capacity, 'MIG slice')} {profile_of(resource)} ({model})"
     if details.get("mig", {}).get("strategy") == "single":
@@ -61,9 +66,13 @@ def _what(node: NodeCount, resource: str, numbers: ResourceCount) -> str:
         return f"{numbers.capacity} partitions {details['partition']}{memory} of {cards}, no whole card"
     if resource.startswith("amd.com/") and resource != "amd.com/gpu":
         return f"{numbers.capacity} {resource.removeprefix('amd.com/')} of {model}"
-    if details.get("sharing"):
+    if resource in node.shared:
         return f"{numbers.capacity} shares ({details['sharing']['strategy']}) of {cards}, named {resource}"
-    named = f" ({resource})" if node.type and len(node.resources) > 1 else ""
+    named = f" ({resource})" if model != resource and len(node.resources) > 1 else ""
+    if UNKNOWN in details.get("models", {}) and resource == NVIDIA_GPU:
+        unknown = details["models"][UNKNOWN]
+        known = numbers.capacity - unknown
+        return f"{numbers.capacity} {resource} ({known} {model} and {unknown} of unknown model)"
     return f"{numbers.capacity} {model}{named}"
 
 

@@ -73,6 +73,12 @@ class _Choice:
                     f"variant {quoted(name)} of model {quoted(self.model)} does not keep the node affinity"
                     f" of its pods: {'; '.join(notes)}"
                 )
+            apart = sorted({key for m in newest.members if m.needs for key in m.pod.apart})
+            if apart:
+                self.found.warnings.append(
+                    f"variant {quoted(name)} of model {quoted(self.model)} does not keep that its pods stand"
+                    f" apart from others by {', '.join(apart)} (podAntiAffinity); the room may be less"
+                )
             if name in self.known:
                 position = self.known[name].position
             else:

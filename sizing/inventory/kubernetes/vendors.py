@@ -17,16 +17,16 @@ NEURON_CORE = "aws.amazon.com/neuroncore"
 NEURON_DEVICE = "aws.amazon.com/neurondevice"
 
 # nvidia.com: whole GPUs, shared ones, MIG slices, passthrough and vGPU names (`GA102GL_A10`,
-# `GRID_T4-4Q`), and GPUs renamed in the plugin's configuration (`rtx-3090`). Memory and core shares
-# (`gpumem`, `gpucores`) and network resources are no devices.
+# `GRID_T4-4Q`), and GPUs renamed in the plugin's configuration (`rtx-3090`, `gpu-a100`). Memory and core
+# shares (`gpumem`, `gpucores`) and network resources are no devices.
 _DEVICES: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
     (domain, vendor, re.compile(pattern))
     for domain, vendor, pattern in (
         (
             "nvidia.com",
             "nvidia",
-            r"gpu(\.shared)?|mig-.+|pgpu|vgpu|(?!.*NVSWITCH)[A-Z][\w.-]*"
-            r"|(rtx|gtx|tesla|quadro|g[bh]|[abhklptv])[-_]?\d[\w.-]*",
+            r"gpu|gpu[.-](?!mem|core)[\w.-]+|mig-.+|pgpu|vgpu|(?!.*NVSWITCH)[A-Z][\w.-]*"
+            r"|(nvidia-)?(geforce-|quadro-|tesla-|titan|(rtx|gtx|g[bh]|[abhklptv])[-_]?\d)[\w.-]*",
         ),
         ("amd.com", "amd", r"gpu|[sdtqc]px_nps\d+"),
         ("gpu.intel.com", "intel", r"i915|xe|gpu"),
@@ -52,6 +52,14 @@ _DEVICES: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
     )
 )
 
+# `GRID_T4-4Q`, MIG-backed `A100-1-5C`: the number before the letter is the frame buffer in GB.
+_VGPU = re.compile(r"[A-Z].*-(?:\d-)?(\d{1,3})[QCBA](?:ME)?\d?")
+# Renamed GPUs aside, what else NVIDIA's and HAMi's plugins and the network operator name under nvidia.com.
+_NO_GPU = re.compile(
+    r"v?gpu[.-]?(mem|core).*|v?gpu-priority|priority|.*NVSWITCH.*|hostdev.*|ib.*"
+    r"|.*(nic|rdma|sriov|roce|mlnx|connectx|cx\d|bf\d|dpu|infiniband|ethernet).*"
+)
+
 _PREFIX = re.compile(r"^(?:nvidia|amd|intel)[-_ ]|^tesla[-_ ]", re.IGNORECASE)
 _SHARED = re.compile(r"-SHARED$")
 _SLICE = re.compile(r"-MIG-.*$")
@@ -71,6 +79,34 @@ def vendor_of(resource: str) -> str | None:
 def is_device(resource: str) -> bool:
     """Whether a resource is counted in accelerators (or in slices of them)."""
     return vendor_of(resource) is not None
+
+
+def may_be_device(resource: str) -> bool:
+    """Whether a resource that is not counted may be one of GPUs under a name of its owner's choice."""
+    domain, _, name = resource.partition("/")
+    return domain == "nvidia.com" and not is_device(resource) and _NO_GPU.fullmatch(name) is None
+
+
+def is_vgpu(resource: str) -> bool:
+    """Whether a resource gives virtual GPUs, as KubeVirt nodes offer them by the name of their profile."""
+    domain, _, name = resource.partition("/")
+    return domain == "nvidia.com" and (name == "vgpu" or _VGPU.fullmatch(name) is not None)
+
+
+def vgpu_mib(resource: str) -> int | None:
+    """The memory of a virtual GPU by its profile; None where the name does not tell it.
+
+    https://docs.nvidia.com/vgpu/latest/grid-vgpu-user-guide/ (names of virtual GPU types)
+    """
+    found = _VGPU.fullmatch(resource.partition("/")[2])
+    return int(found[1]) * 1024 or None if found else None
+
+
+def is_called(resource: str, label: str) -> bool:
+    """Whether the name of a renamed resource (`gpu-a100`) is made of words of a model's label."""
+    words = set(re.split(r"[-_. ]", label.lower()))
+    named = set(re.split(r"[-_.]", resource.partition("/")[2].lower())) - {"gpu", "nvidia", "shared"}
+    return named <= words
 
 
 def whole_type(label: str) -> str:

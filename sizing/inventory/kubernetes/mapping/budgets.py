@@ -73,6 +73,8 @@ def _apply(
 
 def _kept(budget: BudgetFacts, selected: int) -> int | None:
     """The pods that must stay: the cluster's own sum, else by the spec."""
+    if budget.frozen:
+        return selected
     if budget.desired_healthy is not None:
         return budget.desired_healthy
     if budget.min_available:

@@ -58,11 +58,8 @@ class MappedReplica:
 
     @property
     def nominated(self) -> list[Member]:
-        """The pods that the scheduler keeps devices for, where no pod is bound and it does so for all."""
-        waiting = [m for m in self.members if m.needs]
-        if self.state != "pending" or self.missing or not all(m.pod.nominated for m in waiting):
-            return []
-        return waiting
+        """The waiting pods that the scheduler keeps devices of a node for."""
+        return [m for m in self.members if m.needs and m.pod.nominated and not (m.pod.node or m.pod.deleting)]
 
 
 @dataclass(slots=True)

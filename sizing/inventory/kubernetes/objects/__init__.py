@@ -11,7 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sizing.inventory.kubernetes.facts import Listing, Skipped
-from sizing.inventory.kubernetes.objects.claims import read_claim, read_device_class, read_slice
+from sizing.inventory.kubernetes.objects.claims import (
+    read_claim,
+    read_device_class,
+    read_slice,
+    read_taint_rule,
+)
 from sizing.inventory.kubernetes.objects.finishing import finish
 from sizing.inventory.kubernetes.objects.nodes import read_node
 from sizing.inventory.kubernetes.objects.pods import read_pod
@@ -159,6 +164,16 @@ def _remove_device_class(listing: Listing, item: Item) -> None:
     listing.device_classes.pop(namespaced(item)[1], None)
 
 
+def _add_taint_rule(listing: Listing, item: Item) -> None:
+    rule = read_taint_rule(item)
+    if rule is not None:
+        listing.taint_rules[rule.name] = rule
+
+
+def _remove_taint_rule(listing: Listing, item: Item) -> None:
+    listing.taint_rules.pop(namespaced(item)[1], None)
+
+
 def _add_budget(listing: Listing, item: Item) -> None:
     budget = read_budget(item)
     listing.budgets[budget.namespace, budget.name] = budget
@@ -169,11 +184,16 @@ def _remove_budget(listing: Listing, item: Item) -> None:
 
 
 def _add_priority_class(listing: Listing, item: Item) -> None:
-    listing.priority_classes[namespaced(item)[1]] = read_priority_class(item)
+    name = namespaced(item)[1]
+    listing.priority_classes[name] = read_priority_class(item)
+    if item.get("globalDefault") is True:
+        listing.default_classes.add(name)
 
 
 def _remove_priority_class(listing: Listing, item: Item) -> None:
-    listing.priority_classes.pop(namespaced(item)[1], None)
+    name = namespaced(item)[1]
+    listing.priority_classes.pop(name, None)
+    listing.default_classes.discard(name)
 
 
 def _add_owner(listing: Listing, item: Item) -> None:
@@ -205,6 +225,7 @@ _KINDS: dict[str, tuple[str, _Taker, _Taker]] = {
     "ResourceSlice": ("resource.k8s.io", _add_slice, _remove_slice),
     "ResourceClaim": ("resource.k8s.io", _add_claim, _remove_claim),
     "DeviceClass": ("resource.k8s.io", _add_device_class, _remove_device_class),
+    "DeviceTaintRule": ("resource.k8s.io", _add_taint_rule, _remove_taint_rule),
     "PodDisruptionBudget": ("policy", _add_budget, _remove_budget),
     "PriorityClass": ("scheduling.k8s.io", _add_priority_class, _remove_priority_class),
     "ReplicaSet": ("apps", _add_owner, _remove_owner),

@@ -1,4 +1,4 @@
-"""Dynamic resource allocation: ResourceSlices, ResourceClaims and DeviceClasses as facts.
+"""Dynamic resource allocation: ResourceSlices, ResourceClaims, DeviceClasses and DeviceTaintRules as facts.
 
 All versions of `resource.k8s.io` that have structured devices: v1 and v1beta2, v1beta1 and v1alpha3 (where
 a device's attributes stand in `basic`, and a request names its class directly). See
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sizing.inventory.kubernetes.facts import MEMORY, ClaimFacts, SliceDevice, SliceFacts
+from sizing.inventory.kubernetes.facts import MEMORY, ClaimFacts, SliceDevice, SliceFacts, TaintRuleFacts
 from sizing.inventory.kubernetes.quantity import MOST_DEVICES, QuantityError, read_quantity
 from sizing.inventory.kubernetes.texts import (
     NotTakenError,
@@ -90,15 +90,34 @@ def read_claim(item: Mapping[str, Any]) -> ClaimFacts:
         namespace=namespace,
         name=named,
         asks=asks,
-        devices=tuple(
-            (line(each.get("driver")), line(each.get("pool")), line(each.get("device"))) for each in results
-        ),
+        devices=tuple(map(_key, results)),
         users=tuple(
             line(each.get("uid"))
             for each in mappings(status.get("reservedFor"))
             if each.get("resource") == "pods" and line(each.get("uid"))
         ),
+        memory_bytes=_shares(results),
     )
+
+
+def _key(result: Mapping[str, Any]) -> tuple[str, str, str]:
+    return (line(result.get("driver")), line(result.get("pool")), line(result.get("device")))
+
+
+def _shares(results: list[Mapping[str, Any]]) -> dict[tuple[str, str, str], int]:
+    """What a claim has of the memory of devices that take several claims (`consumedCapacity`)."""
+    shares: dict[tuple[str, str, str], int] = {}
+    for result in results:
+        consumed = mapping(result.get("consumedCapacity"))
+        key = _key(result)
+        told = consumed.get(MEMORY, consumed.get(f"{key[0]}/{MEMORY}"))
+        if told is None:
+            continue
+        try:
+            shares[key] = shares.get(key, 0) + read_quantity(MEMORY, told)
+        except QuantityError as error:
+            raise NotTakenError(f"device {key[2]}: {error}") from None
+    return shares
 
 
 def _asks(devices: Mapping[str, Any], chosen: list[str]) -> Iterator[tuple[str, int]]:
@@ -132,3 +151,26 @@ def read_device_class(item: Mapping[str, Any]) -> tuple[str, str]:
     """Its name, and the extended resource that it serves; empty where it serves none."""
     named = name(mapping(item.get("metadata")).get("name"))
     return named, line(mapping(item.get("spec")).get("extendedResourceName"))
+
+
+def read_taint_rule(item: Mapping[str, Any]) -> TaintRuleFacts | None:
+    """A taint that is given to devices; None without a selector, which is of no device.
+
+    Raises `NotTakenError` with the reason where it has no taint.
+    """
+    named = name(mapping(item.get("metadata")).get("name"))
+    spec = mapping(item.get("spec"))
+    selector = spec.get("deviceSelector")
+    given = taints([spec.get("taint")])
+    if not given:
+        raise NotTakenError("it has no taint")
+    if not isinstance(selector, dict):
+        return None
+    return TaintRuleFacts(
+        named,
+        given[0],
+        line(selector.get("driver")),
+        line(selector.get("pool")),
+        line(selector.get("device")),
+        unread=bool(selector.get("deviceClassName") or selector.get("selectors")),
+    )

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from sizing.inventory.kubernetes.facts import Listing, PodFacts
-from sizing.inventory.kubernetes.objects.pods import OddPod
+from sizing.inventory.kubernetes.objects.pods import PREEMPTS, OddPod
 from sizing.inventory.kubernetes.objects.scheduling import SYSTEM_CLASSES
 from sizing.inventory.words import counted
 
 MOST_NAMES = 5
 _MOST_GROUPS = 50
+_NO_CLASS = (0, PREEMPTS)
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -88,16 +89,20 @@ def _created(pod: PodFacts) -> datetime:
 def _odd_pods(listing: Listing) -> Iterator[str]:
     odd = [pod for pod in listing.pods.values() if isinstance(pod, OddPod)]
     unknown: dict[str, list[str]] = {}
+    otherwise = _default_class(listing)
     for pod in odd:
+        known: tuple[int, str] | None = otherwise
         if pod.priority_class:
             known = SYSTEM_CLASSES.get(pod.priority_class) or listing.priority_classes.get(pod.priority_class)
-            value, policy = known or (0, "PreemptLowerPriority")
-            if not pod.says_priority:
-                pod.priority = value
-                if known is None:
-                    unknown.setdefault(pod.priority_class, []).append(pod.key)
-            if not pod.says_policy:
-                pod.preemption_policy = policy
+        elif pod.says_priority:
+            continue
+        value, policy = known or _NO_CLASS
+        if not pod.says_priority:
+            pod.priority = value
+            if known is None:
+                unknown.setdefault(pod.priority_class, []).append(pod.key)
+        if not pod.says_policy:
+            pod.preemption_policy = policy
     for name, keys in unknown.items():
         yield f"{_pods(keys)} counted with priority 0: there is no PriorityClass {name} in the list"
     empty = [pod.key for pod in odd if pod.without_containers]
@@ -114,6 +119,13 @@ def _odd_pods(listing: Listing) -> Iterator[str]:
             f"{'its node' if len(seeing) == 1 else 'their nodes'} without asking for one "
             "(NVIDIA_VISIBLE_DEVICES=all)"
         )
+
+
+def _default_class(listing: Listing) -> tuple[int, str]:
+    """What pods without a class have; of several defaults the lowest counts
+    (https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/#priorityclass)."""
+    defaults = (listing.priority_classes[name] for name in listing.default_classes)
+    return min(defaults, default=_NO_CLASS)
 
 
 def _pods(keys: list[str]) -> str:

@@ -40,7 +40,7 @@ class OddPod(PodFacts):
     """A pod of which something is to be found out, or said, when all objects are known.
 
     `priority_class` is the class that gives its priority or its preemption policy, where the pod itself
-    does not say them (the API fills both in; files kept by hand leave them out).
+    does not say them (the API fills both in; files kept by hand leave them out); empty for the default one.
     """
 
     priority_class: str = ""
@@ -90,6 +90,7 @@ def read_pod(item: Mapping[str, Any]) -> PodFacts:
         pod.annotations = kept_annotations(metadata.get("annotations"), ANNOTATIONS)
         pod.node_selector = labels(spec.get("nodeSelector"))
         pod.selector_terms = _selector_terms(spec)
+        pod.apart = _apart(spec)
         pod.tolerations = tolerations(spec.get("tolerations"))
         pod.gates = tuple(
             filter(None, (line(each.get("name")) for each in mappings(spec.get("schedulingGates"))))
@@ -102,10 +103,8 @@ def read_pod(item: Mapping[str, Any]) -> PodFacts:
 def _kind_of_pod(spec: Mapping[str, Any], status: Mapping[str, Any], asks: bool) -> type[PodFacts]:
     odd = (
         not any(mappings(spec.get("containers")))
-        or (
-            spec.get("priorityClassName")
-            and (spec.get("priority") is None or not spec.get("preemptionPolicy"))
-        )
+        or spec.get("priority") is None
+        or (spec.get("priorityClassName") and not spec.get("preemptionPolicy"))
         or (not asks and status.get("phase") not in ("Succeeded", "Failed") and _sees_every_gpu(spec))
     )
     return OddPod if odd else PodFacts
@@ -157,6 +156,13 @@ def _selector_terms(spec: Mapping[str, Any]) -> tuple[tuple[tuple[str, str, tupl
         (expressions(term.get("matchExpressions")) + expressions(term.get("matchFields"))) or _NOTHING
         for term in mappings(required.get("nodeSelectorTerms"))
     )
+
+
+def _apart(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """Labels of nodes by which the pod must not be beside some others."""
+    rules = mapping(mapping(spec.get("affinity")).get("podAntiAffinity"))
+    terms = mappings(rules.get("requiredDuringSchedulingIgnoredDuringExecution"))
+    return tuple(sorted({line(term.get("topologyKey")) for term in terms} - {""}))
 
 
 def _claims(spec: Mapping[str, Any], status: Mapping[str, Any]) -> tuple[tuple[str, ...], bool]:

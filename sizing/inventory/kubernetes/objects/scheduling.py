@@ -33,6 +33,8 @@ def read_budget(item: Mapping[str, Any]) -> BudgetFacts:
     selector = spec.get("selector")
     if not isinstance(selector, dict):
         raise NotTakenError("it has no selector, so it protects no pod")
+    status = mapping(item.get("status"))
+    frozen = _could_not_be_worked_out(status)
     return BudgetFacts(
         namespace=namespace,
         name=named,
@@ -40,8 +42,28 @@ def read_budget(item: Mapping[str, Any]) -> BudgetFacts:
         expressions=expressions(selector.get("matchExpressions")),
         min_available=line(spec.get("minAvailable")),
         max_unavailable=line(spec.get("maxUnavailable")),
-        desired_healthy=whole(mapping(item.get("status")).get("desiredHealthy")),
+        desired_healthy=_trusted(status, frozen),
+        frozen=frozen,
     )
+
+
+def _trusted(status: Mapping[str, Any], frozen: bool) -> int | None:
+    """The healthy pods that the cluster wants; None before it has counted the pods, or where it could not."""
+    expected = whole(status.get("expectedPods"))
+    return None if frozen or expected == 0 else whole(status.get("desiredHealthy"))
+
+
+def _could_not_be_worked_out(status: Mapping[str, Any]) -> bool:
+    """Whether the controller failed, as where nothing tells how many pods an owner should have.
+
+    It then lets no pod go, and the other figures are those of before
+    (https://kubernetes.io/docs/reference/kubernetes-api/policy-resources/pod-disruption-budget-v1/).
+    """
+    failed = any(
+        one.get("type") == "DisruptionAllowed" and one.get("reason") == "SyncFailed"
+        for one in mappings(status.get("conditions"))
+    )
+    return failed and not whole(status.get("disruptionsAllowed"))
 
 
 def read_priority_class(item: Mapping[str, Any]) -> tuple[int, str]:

@@ -17,6 +17,7 @@ LARGEST_OBJECT = 4 * 1024**2
 1.5 MiB (https://etcd.io/docs/latest/dev-guide/limit/)."""
 
 _DEEPEST = 3
+_PARTING = "---"
 _SPACE = re.compile(r"[ \t\n\r]*")
 # What an error so near to the end may come from: the rest of an escape or a word is not read yet.
 _LONGEST_TOKEN = 16
@@ -37,10 +38,10 @@ class _TwiceError(ValueError):
 
 
 def walk_json(source: Source, taking: Taking) -> None:
-    """Tell all that stands in a file, one or more values one behind the other."""
+    """Tell all that stands in a file, one or more values one behind the other, also with `---` between."""
     window = _Window(source)
     try:
-        while window.next():
+        while window.next_document():
             _walk(window, taking, 0)
     except RecursionError:
         window.fail("this is nested too deeply")
@@ -141,6 +142,16 @@ class _Window:
                 return self._text[self._at]
             if not self._more():
                 return ""
+
+    def next_document(self) -> str:
+        """The next character behind the lines that part documents, as where files were put together."""
+        while self.next() == _PARTING[0]:
+            while len(self._text) - self._at < len(_PARTING) and self._more():
+                pass
+            if not self._text.startswith(_PARTING, self._at):
+                break
+            self._at += len(_PARTING)
+        return self.next()
 
     def passes(self, character: str) -> bool:
         """Go past this character if it is the next."""
