@@ -15,6 +15,7 @@ from sizing import tasks
 from sizing.inventory.reading import LARGEST_DOCUMENT
 from sizing.models import ClusterImport
 from sizing.models.fields import NAME_LENGTH
+from sizing.services import kubernetes
 from sizing.services.errors import DeskError
 from sizing.syncing import importing
 from sizing.syncing.bringing import Outcome
@@ -70,13 +71,20 @@ def take(name: str, source: BinaryIO, *, partial: bool, user: User | None) -> Cl
 def bring(pk: int) -> ClusterImport:
     """Import a list that was looked at, by the inventory as it is now; a large one by a worker.
 
-    DeskError 409 where it is not there to be imported, and 400 where it is refused.
+    DeskError 409 where it is not there to be imported or the desk follows a cluster, and 400 where it is
+    refused.
     """
+    kubernetes.check_not_followed()
     row = ClusterImport.objects.filter(pk=pk).first()
     large = row is not None and _is_large(row)
     with transaction.atomic():
         begun = ClusterImport.objects.filter(pk=pk, state=State.READ).update(
-            state=State.IMPORTING, heartbeat_at=None, attempts=0, progress=0, error="", finished_at=None
+            state=State.IMPORTING,
+            heartbeat_at=None,
+            progress=0,
+            cancel_requested=False,
+            error="",
+            finished_at=None,
         )
         if not begun:
             raise _not_there(pk)
@@ -96,7 +104,12 @@ def look_again(pk: int, *, partial: bool) -> ClusterImport:
     large = row is not None and _is_large(row)
     with transaction.atomic():
         begun = ClusterImport.objects.filter(pk=pk, state=State.READ).update(
-            state=State.QUEUED, heartbeat_at=None, attempts=0, progress=0, partial=partial, error=""
+            state=State.QUEUED,
+            heartbeat_at=None,
+            progress=0,
+            partial=partial,
+            cancel_requested=False,
+            error="",
         )
         if not begun:
             raise _not_there(pk)
@@ -108,7 +121,12 @@ def look_again(pk: int, *, partial: bool) -> ClusterImport:
 
 
 def cancel(pk: int) -> None:
-    """End the reading of a list at its next sign of life. DeskError 409 where none is read."""
+    """End the reading of a list at its next sign of life; take back an import, which then changes nothing.
+
+    DeskError 409 where neither is under way: what is imported stays.
+    """
+    if importing.take_back(pk):
+        return
     if not ClusterImport.objects.filter(pk=pk, state=State.RUNNING).update(cancel_requested=True):
         raise _not_there(pk)
 

@@ -11,10 +11,10 @@ from sizing.inventory.kubernetes.reading import read_listing
 from sizing.inventory.kubernetes.report import report as report_of
 from sizing.inventory.yaml_reading import UnreadableError
 from sizing.services.errors import DeskError
-from sizing.syncing import bringing
+from sizing.syncing import bringing, state
 from sizing.syncing.bringing import ConflictError, Outcome, RefusedError
 
-__all__ = ["Outcome", "bring", "consider", "read", "report"]
+__all__ = ["Outcome", "bring", "check_not_followed", "consider", "read", "report"]
 
 
 def read(source: bytes | BinaryIO, progress: Callable[[float], None] | None = None) -> Listing:
@@ -35,11 +35,24 @@ def report(listing: Listing) -> dict[str, Any]:
 
 def consider(listing: Listing, *, partial: bool = False) -> Outcome:
     """What bringing in the list would change, and why it would be refused. Nothing is written."""
-    return bringing.consider(listing, partial=partial)
+    outcome = bringing.consider(listing, partial=partial)
+    outcome.refusals += state.refusals()
+    return outcome
+
+
+def check_not_followed() -> None:
+    """Raises `DeskError` (409) where the desk follows a cluster: the sync would undo what a list brings."""
+    refused = state.refusals()
+    if refused:
+        raise DeskError(f"{refused[0]}; nothing was changed", code="conflict", status=409)
 
 
 def bring(listing: Listing, *, partial: bool = False) -> Outcome:
-    """Bring in the list, all of it or nothing. Raises `DeskError` where it is refused."""
+    """Bring in the list, all of it or nothing. Raises `DeskError` where it is refused.
+
+    That is always so while the desk follows a cluster, whose own list counts.
+    """
+    check_not_followed()
     try:
         return bringing.bring(listing, partial=partial)
     except ConflictError as error:

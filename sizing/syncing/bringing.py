@@ -95,7 +95,11 @@ def refusals(listing: Listing, *, partial: bool = False, live: bool = False) -> 
     found = []
     if listing.incomplete and not partial:
         found.append(f"the list is incomplete: {listing.incomplete} (list all, or take it as partial)")
-    if listing.nodes and not listing.pods and not partial and not (live and "Pod" in listing.kinds):
+    unread = sum(s.kind == "Pod" for s in listing.skipped)
+    if listing.nodes and not listing.pods and unread and not partial:
+        reason = next(s.reason for s in listing.skipped if s.kind == "Pod")
+        found.append(f"no pod of the list can be read ({reason}), so that every GPU would look free")
+    elif listing.nodes and not listing.pods and not partial and not (live and "Pod" in listing.kinds):
         found.append(
             "the list has nodes but no pods, so that every GPU would look free"
             " (list the pods too, or take it as partial)"
@@ -130,25 +134,29 @@ def bring(
     partial: bool = False,
     live: bool = False,
     guard: Callable[[], None] | None = None,
+    after: Callable[[Outcome], None] | None = None,
 ) -> Outcome:
     """Bring in the list in one transaction. Raises `RefusedError`; then nothing was changed.
 
-    `guard` is called inside the transaction before anything is read, and may raise to end it.
+    `guard` is called inside the transaction before anything is read, and `after` when all is written; both
+    may raise to end it.
     """
     refused = refusals(listing, partial=partial, live=live)
     if refused:
         raise RefusedError("; ".join(refused))
     counted = count(listing)
+    mapped = map_pods(counted, rules())
     try:
         with inventory_lock():
             if guard is not None:
                 guard()
-            mapped = map_pods(counted, rules())
             stored = read_stored()
             plan = _plan(counted, mapped, stored, partial)
             outcome = _outcome(counted, plan, [])
             outcome.rows = _write(stored, plan)
             _remember(seen.pack(counted, mapped))
+            if after is not None:
+                after(outcome)
     except IntegrityError:
         # The checks have the tables' rules; so another writer was there who does not take the lock.
         raise ConflictError("somebody else changed the inventory meanwhile; nothing was changed") from None
@@ -216,7 +224,11 @@ def _with_known_variants(document: Document, stored: Document) -> None:
 
 def _unused_models(stored: Document, brought: Document, gone_replicas: set[str]) -> list[str]:
     """Other workloads that are over: they came with the cluster, and nothing of them is left."""
-    used = {r.model for name, r in stored.replicas.items() if name not in gone_replicas}
+    used = {
+        r.model
+        for name, r in stored.replicas.items()
+        if name not in gone_replicas and name not in brought.replicas
+    }
     used |= {m.model for m in stored.measurements} | {t.model for t in stored.targets.values()}
     return [
         name

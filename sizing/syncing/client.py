@@ -5,14 +5,15 @@ The client's typed objects cost about a millisecond each, so answers are read as
 
 from __future__ import annotations
 
+import base64
 import binascii
 import json
 import os
 import re
 import socket
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import urllib3
@@ -47,6 +48,7 @@ class Cluster:
     def __init__(self, configuration: Configuration, timing: Timing) -> None:
         self.server = _without_password(configuration.host)
         self.verified = bool(configuration.verify_ssl)
+        self.secrets = _secrets_of(configuration)
         self._timing = timing
         self._client = ApiClient(configuration)
         self._client.user_agent = "llmgw-admin"
@@ -61,17 +63,24 @@ class Cluster:
         return answer
 
     def open(self, path: str, query: Mapping[str, Any], doing: str, accept: str) -> HTTPResponse:
-        """An answer that comes line by line. Raises `SyncFailure`."""
-        return self._open(path, query, doing, accept, self._timing.silence)
+        """An answer that comes line by line. It has to begin soon, then it may be silent for long.
+
+        Raises `SyncFailure`.
+        """
+        response = self._open(path, query, doing, accept, self._timing.begin)
+        # The connection gives its socket away where the server will close it; this still knows it.
+        cast(Any, response._sock_shutdown).__self__.settimeout(self._timing.silence)
+        return response
 
     def _open(
         self, path: str, query: Mapping[str, Any], doing: str, accept: str, silence: float
     ) -> HTTPResponse:
         headers = {"Accept": accept, "User-Agent": self._client.user_agent}
-        with telling(doing):
+        with telling(doing, self):
             self._client.update_params_for_auth(headers, [], ["BearerToken"])
             if "authorization" in headers:  # a token file may end with a line break
                 headers["authorization"] = headers["authorization"].strip()
+                self.secrets |= _secrets_in(headers["authorization"])  # it may be newer than the connection
             response: HTTPResponse = self._client.rest_client.GET(
                 self._client.configuration.host + path,
                 headers=headers,
@@ -83,12 +92,13 @@ class Cluster:
 
 
 @contextmanager
-def telling(doing: str) -> Iterator[None]:
-    """Whatever the transport raises becomes a `SyncFailure`."""
+def telling(doing: str, cluster: Cluster | None = None) -> Iterator[None]:
+    """Whatever the transport raises becomes a `SyncFailure`, without the cluster's secrets."""
     try:
         yield
     except ApiException as error:
-        raise refused(error.status or 0, error.reason, error.body, doing) from None
+        secrets: Collection[str] = cluster.secrets if cluster else ()
+        raise refused(error.status or 0, error.reason, error.body, doing, secrets) from None
     except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
         raise broken(error, doing) from None
 
@@ -148,6 +158,26 @@ def _config_words(text: str) -> str:
     if text.startswith(("File does not exist: ", "Service ", "Cert file", "Token file")):
         return f"the cluster's configuration cannot be used: {text.rstrip('.')}"
     return "the kubeconfig cannot be used"
+
+
+def _secrets_of(configuration: Configuration) -> frozenset[str]:
+    """What must never be told of a configuration: tokens, and passwords for the server and the proxy."""
+    found = frozenset[str]().union(*(_secrets_in(key) for key in configuration.api_key.values()))
+    passwords = configuration.password, _password(configuration.host), _password(configuration.proxy)
+    return found | {password for password in passwords if password}
+
+
+def _secrets_in(authorization: str) -> frozenset[str]:
+    """The credentials of a header's value, which its scheme precedes; of `Basic` also the password."""
+    credentials = authorization.split()[-1:]
+    if authorization.lower().startswith("basic "):
+        with suppress(ValueError):
+            credentials.append(base64.b64decode(credentials[0]).decode().partition(":")[2])
+    return frozenset(text for text in credentials if text)
+
+
+def _password(url: str | None) -> str | None:
+    return urlsplit(url or "").password
 
 
 def _line(error: yaml.YAMLError) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import ssl
+from collections.abc import Collection
 from json import JSONDecodeError
 from typing import Any
 
@@ -23,12 +24,14 @@ class SyncFailure(Exception):  # noqa: N818  it reads as what it says
         self.status = status
 
 
-def refused(status: int, reason: str | None, body: Any, doing: str) -> SyncFailure:
+def refused(
+    status: int, reason: str | None, body: Any, doing: str, secrets: Collection[str] = ()
+) -> SyncFailure:
     """The API server answered, but not with what was asked for. Status 0: TLS failed."""
     if status == 0:
         return SyncFailure(_tls_words(reason or ""), doing)
-    said = _message(body)
-    named = f"{status} {reason}".strip() if reason else str(status)
+    said = _message(body, secrets)
+    named = f"{status} {one_line(reason or '', secrets)}".strip()
     if status == 401:
         words = f"the cluster refused the token ({named})"
     elif "system:anonymous" in said:
@@ -87,17 +90,20 @@ def _tls_words(text: str) -> str:
     return f"TLS: no secure connection to the API server{f': {found[1].strip()}' if found else ''}"
 
 
-def _message(body: Any) -> str:
+def _message(body: Any, secrets: Collection[str]) -> str:
     """The message of a Status object, in one line."""
     try:
         status = json.loads(body or b"")
     except (ValueError, TypeError):
         return ""
     text = status.get("message") if isinstance(status, dict) else None
-    return one_line(text) if isinstance(text, str) else ""
+    return one_line(text, secrets) if isinstance(text, str) else ""
 
 
-def one_line(text: str) -> str:
-    """At most 300 characters, without line breaks."""
+def one_line(text: str, secrets: Collection[str] = ()) -> str:
+    """At most 300 characters, without line breaks and credentials, which servers may repeat."""
     joined = " ".join(text.split())
+    for secret in sorted(secrets, key=len, reverse=True):
+        joined = joined.replace(secret, "***")
+    joined = re.sub(r"\b(bearer|basic) \S+", r"\1 ***", joined, flags=re.IGNORECASE)
     return joined if len(joined) <= MOST_WORDS else f"{joined[: MOST_WORDS - 1]}…"

@@ -7,6 +7,7 @@ one or a late message bring no row into a wrong state.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import Error as DatabaseError
+from django.db import connection
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
@@ -23,15 +25,19 @@ from sizing.inventory.kubernetes.facts import Listing
 from sizing.inventory.kubernetes.reading import read_listing
 from sizing.inventory.yaml_reading import UnreadableError
 from sizing.models import ClusterImport
-from sizing.syncing import bringing
+from sizing.syncing import bringing, state
 from sizing.syncing.told import changes_told, report_told, summary
 
 log = logging.getLogger(__name__)
 
-LEASE = timedelta(minutes=10)
-"""The largest list is read in far less; an import without a sign of life for so long lost its worker."""
+LEASE = timedelta(minutes=1)
+"""An import without a sign of life for so long lost its worker."""
+
+BEAT_EVERY_S = 15.0
+"""While a list is at work its worker gives a sign of life so often."""
 
 MOST_ATTEMPTS = 3
+GIVEN_UP = f"its worker was lost, and after {MOST_ATTEMPTS} attempts it is given up"
 BODY_KEPT = timedelta(days=1)
 """A file that nobody imported is dropped after this."""
 
@@ -39,13 +45,14 @@ SIGN_OF_LIFE_EVERY_S = 1.0
 BROKE_OFF = "it broke off; the desk's log tells why"
 TOO_LONG = "the time limit of a task ended it"
 CANCELLED = "cancelled; nothing was changed"
+LOST = "its worker was lost before the end of the import; nothing was changed"
 DROPPED = "it was not imported within a day, so its file is no longer kept; bring it again"
 
 State = ClusterImport.State
 
 
 class _Lost(Exception):  # noqa: N818  it reads as what it says
-    """Another worker has the import, or it was deleted."""
+    """The import is not this worker's any more: taken back, given to another one, or deleted."""
 
 
 class _Cancelled(Exception):  # noqa: N818  it reads as what it says
@@ -57,7 +64,7 @@ def read(pk: int) -> bool:
     row = _taken(pk, ClusterImport.objects.filter(state=State.QUEUED), State.RUNNING)
     if row is None:
         return False
-    with _ending(row):
+    with _ending(row), _alive(row):
         outcome = bringing.consider(_listing(row), partial=row.partial)
         kept = kept_of(outcome)
         if outcome.refusals:
@@ -67,22 +74,51 @@ def read(pk: int) -> bool:
 
 
 def bring(pk: int) -> bool:
-    """Import a list that waits for it, by the inventory as it is now. False: it was not this worker's."""
+    """Import a list that waits for it, by the inventory as it is now. False: it was not this worker's.
+
+    The row says that it is imported in the transaction of the import itself: neither stands without the
+    other, and a list that was taken back meanwhile changes nothing.
+    """
     waiting = ClusterImport.objects.filter(state=State.IMPORTING, heartbeat_at__isnull=True)
     row = _taken(pk, waiting, State.IMPORTING)
     if row is None:
         return False
-    with _ending(row):
+
+    def done(outcome: bringing.Outcome) -> None:
+        if not _end(row, State.DONE, progress=100, body=None, **kept_of(outcome)):
+            raise _Lost
+
+    with _ending(row), _alive(row):
         listing = _listing(row)
         _sign(row)
         try:
-            outcome = bringing.bring(listing, partial=row.partial)
+            _check_not_followed()
+            bringing.bring(listing, partial=row.partial, after=done)
         except bringing.RefusedError as reason:
             # As it is now it is refused; the list itself is still good to be looked at and tried again.
             _end(row, State.READ, progress=100, error=str(reason))
-            return True
-        _end(row, State.DONE, progress=100, body=None, **kept_of(outcome))
     return True
+
+
+def _check_not_followed() -> None:
+    """It may have begun while the list waited for a worker."""
+    for refusal in state.refusals():
+        raise bringing.RefusedError(f"{refusal}; nothing was changed")
+
+
+def take_back(pk: int) -> bool:
+    """Bring an import that waits or is at work back to what is read; nothing of it is written then.
+
+    False: it is not being imported.
+    """
+    return bool(_given_back(ClusterImport.objects.filter(pk=pk), CANCELLED, timezone.now()))
+
+
+def _given_back(rows: QuerySet[ClusterImport], why: str, now: datetime) -> int:
+    """Read, not imported: whether it is still to be is for people to say, for the cluster moves on."""
+    return rows.filter(state=State.IMPORTING).update(
+        state=State.READ, heartbeat_at=None, finished_at=now, progress=100, error=why
+    )
 
 
 def kept_of(outcome: bringing.Outcome) -> dict[str, Any]:
@@ -120,6 +156,26 @@ def _ending(row: ClusterImport) -> Iterator[None]:
                 _end(row, State.FAILED, error=error, message="", body=None)
 
 
+@contextmanager
+def _alive(row: ClusterImport) -> Iterator[None]:
+    """Signs of life from a thread, for what counts and compares a large list gives none."""
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(BEAT_EVERY_S):
+            with suppress(DatabaseError):  # SQLite lets nobody write beside the import itself
+                _own(row).update(heartbeat_at=timezone.now())
+            connection.close()
+
+    thread = threading.Thread(target=beat, name=f"life of {row}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 def _listing(row: ClusterImport) -> Listing:
     if row.body is None:
         raise bringing.RefusedError(DROPPED)
@@ -150,20 +206,24 @@ def _own(row: ClusterImport) -> QuerySet[ClusterImport]:
     return ClusterImport.objects.filter(pk=row.pk, attempts=row.attempts, state=row.state)
 
 
-def _end(row: ClusterImport, state: str, **fields: Any) -> None:
-    _own(row).update(state=state, finished_at=timezone.now(), **fields)
+def _end(row: ClusterImport, state: str, **fields: Any) -> bool:
+    """False: the row is not this worker's any more."""
+    return bool(_own(row).update(state=state, finished_at=timezone.now(), **fields))
 
 
 def sweep(now: datetime | None = None) -> int:
-    """Heal imports whose worker is lost, and drop files that nobody imported; rows that changed."""
+    """Heal imports whose worker is lost, and drop files that nobody imported; rows that changed.
+
+    A list is read again, but never imported again by itself: by then a newer one may be imported.
+    """
     now = now or timezone.now()
     lost = ClusterImport.objects.filter(heartbeat_at__lt=now - LEASE)
-    lost = lost.filter(state__in=(State.RUNNING, State.IMPORTING))
-    changed = lost.filter(attempts__gte=MOST_ATTEMPTS).update(
-        state=State.FAILED, finished_at=now, body=None, error=f"the worker was lost {MOST_ATTEMPTS} times"
+    unread = lost.filter(state=State.RUNNING)
+    changed = unread.filter(attempts__gte=MOST_ATTEMPTS).update(
+        state=State.FAILED, finished_at=now, body=None, error=GIVEN_UP
     )
-    changed += lost.filter(state=State.RUNNING).update(state=State.QUEUED, heartbeat_at=None)
-    changed += lost.filter(state=State.IMPORTING).update(heartbeat_at=None)
+    changed += unread.update(state=State.QUEUED, heartbeat_at=None)
+    changed += _given_back(lost, LOST, now)
     old = ClusterImport.objects.filter(queued_at__lt=now - BODY_KEPT, state__in=(State.QUEUED, State.READ))
     return changed + old.update(state=State.FAILED, finished_at=now, body=None, error=DROPPED)
 

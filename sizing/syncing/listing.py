@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 from sizing.inventory.kubernetes import objects
@@ -10,6 +11,7 @@ from sizing.inventory.kubernetes.facts import Listing
 from sizing.syncing.client import Cluster
 from sizing.syncing.failures import SyncFailure
 from sizing.syncing.kinds import Resource
+from sizing.syncing.timing import IN_PRODUCTION, Timing
 
 PAGE = 500
 GONE = 410
@@ -17,22 +19,27 @@ MOST_STARTS = 4
 
 
 def list_all(
-    cluster: Cluster, resource: Resource, stopped: Callable[[], bool] = lambda: False
+    cluster: Cluster,
+    resource: Resource,
+    timing: Timing = IN_PRODUCTION,
+    stopped: threading.Event | None = None,
 ) -> tuple[Listing, str]:
     """All objects of a kind as facts, and the version of the list, from which a watch goes on.
 
-    A list whose continuation has expired (410 Gone) begins anew, a few times. Raises `SyncFailure`.
+    A list whose continuation has expired (410 Gone) begins anew, a few times, each after a longer
+    pause. Raises `SyncFailure`.
     """
-    for start in range(MOST_STARTS):
+    stopped = stopped or threading.Event()
+    for start in range(1, MOST_STARTS + 1):
         try:
             return _list(cluster, resource, stopped)
         except SyncFailure as failure:
-            if failure.status != GONE or start == MOST_STARTS - 1:
+            if failure.status != GONE or start == MOST_STARTS or stopped.wait(timing.pause(start)):
                 raise
     raise AssertionError("unreachable")
 
 
-def _list(cluster: Cluster, resource: Resource, stopped: Callable[[], bool]) -> tuple[Listing, str]:
+def _list(cluster: Cluster, resource: Resource, stopped: threading.Event) -> tuple[Listing, str]:
     doing = f"listing {resource.plural}"
     listing = Listing()
     listing.kinds.add(resource.kind)
@@ -45,7 +52,7 @@ def _list(cluster: Cluster, resource: Resource, stopped: Callable[[], bool]) -> 
         if not isinstance(metadata, dict) or not isinstance(metadata.get("resourceVersion"), str):
             raise SyncFailure("the list does not tell its version", doing)
         token = metadata.get("continue")
-        if not token or stopped():
+        if not token or stopped.is_set():
             return listing, metadata["resourceVersion"]
         query = {"limit": PAGE, "continue": token}
 

@@ -15,6 +15,7 @@ from django.db import connection
 from django.utils import timezone
 
 from sizing.inventory.kubernetes.facts import Listing
+from sizing.models import InventoryChange
 from sizing.syncing import bringing, state
 from sizing.syncing.bringing import Outcome, RefusedError
 from sizing.syncing.failures import SyncFailure
@@ -31,10 +32,21 @@ BROKE_OFF = "the sync broke off; the worker's log tells why"
 TOO_LONG = "the time limit of a task ended the sync"
 
 
+BROUGHT = (InventoryChange.Kind.NODE, InventoryChange.Kind.REPLICA, InventoryChange.Kind.ALL)
+"""Changes to what a cluster tells."""
+
+
 class Bring(Protocol):
     """`bringing.bring`, as a run calls it."""
 
-    def __call__(self, listing: Listing, *, live: bool, guard: Callable[[], None]) -> Outcome: ...
+    def __call__(
+        self,
+        listing: Listing,
+        *,
+        live: bool,
+        guard: Callable[[], None],
+        after: Callable[[Outcome], None],
+    ) -> Outcome: ...
 
 
 def run(
@@ -79,6 +91,7 @@ class _Run:
         self.failures = claim.failures
         self._bring = bring
         self._writing_failed = False
+        self._written: int | None = None
         self._not_before = 0.0
         self._beat_at = self._look_at = time.monotonic()
 
@@ -106,7 +119,9 @@ class _Run:
         listing, feeds.changed_at = feeds.listing(), None
         self._write(self._beat)  # it may take a while
         try:
-            outcome = self._bring(listing, live=True, guard=lambda: state.guard(self.claim))
+            outcome = self._bring(
+                listing, live=True, guard=lambda: state.guard(self.claim), after=self._remember
+            )
         except RefusedError as error:
             self._not_written(str(error))
         except DatabaseError as error:
@@ -152,8 +167,25 @@ class _Run:
             self.feeds.start_over()
             if not self.failures:
                 state.write(self.claim, state=state.State.LISTING)
+        elif self._others_wrote():
+            self.feeds.changed_at = time.monotonic()
         if time.monotonic() >= self._beat_at:
             self._beat()
+
+    def _remember(self, outcome: Outcome) -> None:
+        """In the transaction that brings in: all later changes are others'."""
+        newest = InventoryChange.objects.order_by("-id").values_list("id", flat=True).first()
+        self._written = newest or 0
+
+    def _others_wrote(self) -> bool:
+        """Whether somebody else changed nodes or replicas since this run did: the cluster's state comes back.
+
+        While it fails that waits, for what was told last may be old.
+        """
+        feeds = self.feeds
+        if self._written is None or self.failures or not feeds.brought or feeds.changed_at is not None:
+            return False
+        return InventoryChange.objects.filter(id__gt=self._written, kind__in=BROUGHT).exists()
 
     def _beat(self) -> None:
         self._beat_at = time.monotonic() + self.timing.beat

@@ -28,6 +28,11 @@ STALE_AFTER = timedelta(minutes=10)
 MISSING_AFTER = timedelta(seconds=60)
 """A sync that nobody runs for so long has no worker; one is woken every 15 s."""
 
+FOLLOWED = (
+    "this desk follows its cluster live, so no list is imported: set KUBERNETES=off first,"
+    " or only look at the list (--dry-run, in REST ?dry_run=1)"
+)
+
 State = ClusterSync.State
 
 
@@ -140,6 +145,11 @@ def mark_stale(now: datetime | None = None) -> int:
             return 0
         fresh = Q(source=Source.KUBERNETES, stale=False)
         return Node.objects.filter(fresh, Q(seen_at__isnull=True) | Q(seen_at__lt=limit)).update(stale=True)
+
+
+def refusals() -> list[str]:
+    """Why no list may be imported now, in words: the sync would undo what it brings."""
+    return [FOLLOWED] if settings.KUBERNETES.on else []
 
 
 @dataclass(frozen=True, slots=True)

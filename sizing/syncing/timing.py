@@ -20,6 +20,8 @@ class Timing:
     connect: float = 10.0
     answer: float = 60.0
     """The longest silence within the answer to a list."""
+    begin: float = 20.0
+    """How long a watch may take until its answer begins; the API server begins it at once."""
     watch: int = 290
     """The API server is asked to end a watch after this; it sends a bookmark about once a minute."""
     silence: float = 305.0

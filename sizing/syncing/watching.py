@@ -7,7 +7,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -181,7 +181,7 @@ class Feed(Teller):
     def work(self) -> Ended:
         if self.version is None:
             self.asked_at = timezone.now()
-            part, self.version = list_all(self.cluster, self.resource, self._stopped.is_set)
+            part, self.version = list_all(self.cluster, self.resource, self.timing, self._stopped)
             self.listed = True
             self.tell(Listed(self, part))
             self.heard_at = self.asked_at
@@ -227,7 +227,7 @@ class Feed(Teller):
         except (ValueError, TypeError, KeyError, AttributeError):
             raise SyncFailure("a line of the watch is not an event in JSON", self.doing) from None
         if what == "ERROR":
-            raise _failure_of(item, self.doing)
+            raise _failure_of(item, self.doing, self.cluster.secrets)
         self.heard_at = timezone.now()
         self.heard_a_line = True
         if what in ("ADDED", "MODIFIED", "DELETED"):
@@ -239,10 +239,10 @@ class Feed(Teller):
             self.version = version
 
 
-def _failure_of(status: dict[str, Any], doing: str) -> SyncFailure:
+def _failure_of(status: dict[str, Any], doing: str, secrets: Collection[str]) -> SyncFailure:
     """What an ERROR event says, which holds a Status."""
     message, code = status.get("message"), status.get("code")
-    words = one_line(message) if isinstance(message, str) and message else "no reason is told"
+    words = one_line(message, secrets) if isinstance(message, str) and message else "no reason is told"
     if status.get("reason") in ("Expired", "Gone"):
         code = GONE
     return SyncFailure(f"the watch ended with an error: {words}", doing, code if isinstance(code, int) else 0)

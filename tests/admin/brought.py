@@ -16,6 +16,7 @@ LIST = "/admin/sizing/clusterimport/"
 ACTS = ("import", "partial", "cancel", "discard")
 TABLES = ("node", "gpu", "servedmodel", "variant", "replica")
 IMPORTING = [f"{verb}_{table}" for verb in ("add", "change", "delete") for table in TABLES]
+VIEWING = [f"view_{table}" for table in TABLES]
 
 
 def bring(client: Client, content: bytes, name: str = "cluster.json", **more: Any) -> HttpResponse:

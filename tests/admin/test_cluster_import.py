@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from sizing.admin.cluster import giving
 from sizing.inventory.kubernetes.reading import read_listing
@@ -17,7 +20,7 @@ from sizing.models import ClusterImport, Node, Replica
 from sizing.services import cluster_imports
 from sizing.syncing import importing
 from tests import builders
-from tests.admin.brought import ACTS, GIVE, IMPORTING, LIST, bring, brought, buttons, do, page, url
+from tests.admin.brought import ACTS, GIVE, IMPORTING, LIST, VIEWING, bring, brought, buttons, do, page, url
 from tests.admin.cluster import person
 from tests.admin.test_every_page import HOSTILE
 from tests.admin.test_measurement_page import words
@@ -169,6 +172,29 @@ def test_what_a_list_names_is_escaped_everywhere(boss: Client) -> None:
     assert "&lt;script&gt;" in boss.get(url(row)).content.decode()
 
 
+def test_while_the_desk_follows_a_cluster_no_list_is_imported(
+    boss: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row, waiting = brought(boss, small()), brought(boss, small())
+    monkeypatch.setattr(cluster_imports, "LARGE_BYTES", 10)
+    do(boss, waiting, "import")
+    off = settings.KUBERNETES
+    settings.KUBERNETES = replace(off, mode="in-cluster")
+    body = page(boss, row)
+    assert "An import changes 3 objects." in body
+    assert "Why it cannot be imported as it is" in body
+    assert "KUBERNETES=off" in body
+    assert buttons(boss, row) == ["Discard"]
+    assert "KUBERNETES=off" in do(boss, row, "import")
+    assert importing.bring(waiting.pk)
+    waiting.refresh_from_db()
+    assert waiting.state == "read"
+    assert "KUBERNETES=off" in waiting.error
+    assert not Node.objects.exists()
+    settings.KUBERNETES = off
+    assert buttons(boss, row) == ["Import", "Discard"]
+
+
 # Large ones ------------------------------------------------------------------------------------------
 
 
@@ -181,7 +207,7 @@ def test_a_large_list_is_read_and_imported_by_a_worker(boss: Client, monkeypatch
     assert importing.read(row.pk)
     assert not importing.read(row.pk)
     assert "An import changes 3 objects." in page(boss, row)
-    assert "A worker imports the list." in do(boss, row, "import")
+    assert "a worker imports the list as soon as one is free" in do(boss, row, "import")
     assert not Node.objects.exists()
     assert importing.waiting() == ([], [row.pk])
     assert importing.bring(row.pk)
@@ -225,6 +251,25 @@ def test_a_list_that_is_being_read_can_be_cancelled(boss: Client, monkeypatch: p
     assert (row.state, row.error, row.body) == ("failed", importing.CANCELLED, None)
 
 
+@pytest.mark.parametrize("at_work", [False, True])
+def test_an_import_that_hangs_says_for_how_long_and_can_be_cancelled(
+    boss: Client, monkeypatch: pytest.MonkeyPatch, at_work: bool
+) -> None:
+    monkeypatch.setattr(cluster_imports, "LARGE_BYTES", 10)
+    row = brought(boss, small())
+    importing.read(row.pk)
+    do(boss, row, "import")
+    ago = timezone.now() - timedelta(minutes=3)
+    ClusterImport.objects.update(queued_at=ago, heartbeat_at=ago if at_work else None)
+    body = page(boss, row).replace("\u202f", " ")
+    assert ("it was last heard of 3 min ago." if at_work else "Brought 3 min ago: a worker imports") in body
+    assert buttons(boss, row) == ["Cancel"]
+    assert "cancelled; nothing was changed" in do(boss, row, "cancel")
+    assert buttons(boss, row) == ["Import", "Discard"]
+    do(boss, row, "discard")
+    assert not ClusterImport.objects.exists()
+
+
 # The list and its columns ----------------------------------------------------------------------------
 
 
@@ -251,8 +296,10 @@ def test_those_who_may_not_change_all_that_is_written_can_only_look(boss: Client
     row = brought(boss, small())
     almost = [name for name in IMPORTING if name != "delete_replica"]
     for name, perms, sees in (
-        ("looker", ["view_node"], 200),
-        ("almost", ["view_node", *almost], 200),
+        ("looker", VIEWING, 200),
+        ("almost", [*VIEWING, *almost], 200),
+        ("of imports", ["view_clusterimport"], 403),
+        *((f"but {one}", [*(set(VIEWING) - {one})], 403) for one in VIEWING),
         ("outsider", [], 403),
     ):
         client = Client()
@@ -296,7 +343,7 @@ def test_the_ways_to_the_page_are_shown_to_those_who_may(boss: Client) -> None:
     assert home.count(link) == 2  # in its group, and beside the hint of an empty desk
     assert link in boss.get(LIST).content.decode()
     looker = Client()
-    looker.force_login(person("looker", "view_node", "view_servedmodel"))
+    looker.force_login(person("looker", *VIEWING))
     for path in ("/admin/", LIST):
         assert link not in looker.get(path).content.decode(), path
     builders.model()

@@ -13,7 +13,7 @@ from sizing.inventory.kubernetes.facts import Listing
 from sizing.inventory.kubernetes.mapping import map_pods
 from sizing.models import ClusterSync, MappingRule, Replica
 from sizing.syncing import seen
-from tests.admin.brought import brought, do
+from tests.admin.brought import VIEWING, brought, do
 from tests.admin.cluster import person
 from tests.admin.test_every_page import HOSTILE
 from tests.admin.test_measurement_page import words
@@ -203,15 +203,32 @@ def test_what_pods_are_called_is_escaped(boss: Client) -> None:
 def test_who_may_only_view_rules_can_see_what_they_do_and_try_none() -> None:
     row = MappingRule.objects.create(name="all", by="pod", pattern=".*", model="all")
     client = Client()
-    client.force_login(person("looker", "view_mappingrule"))
+    client.force_login(person("looker", "view_mappingrule", *VIEWING))
     assert "2 pods become something else" in words(client.get(PODS).content.decode())
     path = f"/admin/sizing/mappingrule/{row.pk}/change/"
     assert "_preview" not in client.get(path).content.decode()
     assert client.post(path, RULE | {"_preview": "1"}).status_code == 403
     assert client.get(ADD).status_code == 403
     nobody = Client()
-    nobody.force_login(person("nobody", "view_node"))
+    nobody.force_login(person("nobody", *VIEWING))
     assert nobody.get(PODS).status_code == 403
+
+
+@pytest.mark.usefixtures("two_pods")
+@pytest.mark.parametrize("missing", VIEWING)
+def test_who_may_not_view_what_pods_become_can_write_rules_but_sees_no_pods(missing: str) -> None:
+    perms = [f"{verb}_mappingrule" for verb in ("view", "add", "change", "delete")]
+    client = Client()
+    client.force_login(person("writer", *perms, *(set(VIEWING) - {missing})))
+    assert client.get(PODS).status_code == 403
+    assert client.post(ADD, RULE | {"_preview": "1"}).status_code == 403
+    assert "_preview" not in client.get(ADD).content.decode()
+    assert PODS not in client.get(LIST).content.decode()
+    assert client.post(ADD, RULE).status_code == 302
+    row = MappingRule.objects.get()
+    path = f"/admin/sizing/mappingrule/{row.pk}/change/"
+    assert PODS not in client.get(path).content.decode()
+    assert client.post(path, RULE | {"_preview": "1"}).status_code == 403
 
 
 # What is kept ----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from sizing.models import ClusterSync, Node
-from tests.admin.brought import IMPORTING, brought
+from tests.admin.brought import IMPORTING, VIEWING, brought
 from tests.admin.cluster import person
 from tests.admin.test_measurement_page import words
 from tests.cluster_lists import as_bytes, node, pod
@@ -127,7 +127,7 @@ def test_the_last_change_and_what_was_ignored_stand_there(boss: Client) -> None:
 def test_a_fresh_list_is_asked_for_by_those_who_may_import(boss: Client) -> None:
     sync()
     assert boss.get(NOW).status_code == 405
-    for name, perms in (("looker", ["view_node"]), ("almost", ["view_node", *IMPORTING[1:]])):
+    for name, perms in (("looker", VIEWING), ("almost", [*VIEWING, *IMPORTING[1:]])):
         client = Client()
         client.force_login(person(name, *perms))
         assert "Sync now" not in page(client)
@@ -140,7 +140,10 @@ def test_a_fresh_list_is_asked_for_by_those_who_may_import(boss: Client) -> None
     assert "A fresh list is asked for." not in page(boss)
 
 
-def test_those_who_see_no_nodes_do_not_see_the_sync(outsider: Client) -> None:
+@pytest.mark.parametrize("missing", VIEWING)
+def test_those_who_may_not_see_all_that_the_cluster_names_do_not_see_the_sync(db: None, missing: str) -> None:
+    client = Client()
+    client.force_login(person("almost", "view_clustersync", *(set(VIEWING) - {missing})))
     for path in (PAGE, LIVE, f"{PAGE}1/change/"):
-        assert outsider.get(path).status_code == 403
-    assert outsider.post(NOW).status_code == 403
+        assert client.get(path).status_code == 403
+    assert client.post(NOW).status_code == 403

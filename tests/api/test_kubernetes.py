@@ -230,3 +230,17 @@ def test_a_failing_sync_is_told_with_its_age(admin: APIClient, settings: Any) ->
     assert 660 <= sync["seen_age_s"] < 720
     assert sync["failing_since"] is not None
     assert json.dumps(sync)
+
+
+def test_while_the_desk_follows_a_cluster_a_list_is_refused_and_a_dry_run_says_why(
+    admin: APIClient, settings: Any
+) -> None:
+    settings.KUBERNETES = replace(django_settings.KUBERNETES, mode="in-cluster")
+    before = written()
+    answer = post(admin, small())
+    assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
+    assert "follows its cluster live" in answer.json()["error"]
+    looked_at = post(admin, small(), "?dry_run=1")
+    assert looked_at.status_code == 200
+    assert ["follows its cluster live" in line for line in looked_at.json()["refusals"]] == [True]
+    assert written() == before

@@ -96,7 +96,7 @@ def test_a_large_list_is_followed_until_it_is_imported(desk: Desk, monkeypatch: 
     assert importing.read(row.pk)
     expect(page.locator("#sentence")).to_contain_text("An import changes 3 objects.")
     page.get_by_role("button", name="Import").click()
-    expect(page.locator("#sentence")).to_contain_text("A worker imports the list.")
+    expect(page.locator("#sentence")).to_contain_text("a worker imports the list as soon as one is free")
     assert importing.bring(row.pk)
     expect(page.locator("#sentence")).to_contain_text("The list is imported: 3 objects changed.")
 

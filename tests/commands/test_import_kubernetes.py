@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from django.core.management import call_command
 from django.db import OperationalError
 
 from sizing.models import ClusterImport, Node, Replica
-from sizing.services import kubernetes
+from sizing.services import cluster_imports, kubernetes
 from tests.cluster_lists import LLAMA, as_bytes, node, pod, small
 
 ROOT = Path(__file__).parents[2]
@@ -272,6 +273,52 @@ def test_ctrl_c_while_it_is_written_leaves_nothing_half_done(
 
 
 @pytest.mark.database
+@pytest.mark.parametrize("full", [True, False])
+def test_output_that_cannot_be_written_does_not_hide_that_all_was_imported(
+    tmp_path: Path, full: bool
+) -> None:
+    environment = os.environ | {"DATA_DIR": str(tmp_path / "data"), "DATABASE_URL": ""}
+    command = [sys.executable, "manage.py"]
+    subprocess.run([*command, "migrate"], cwd=ROOT, env=environment, check=True, capture_output=True)
+    reader, writer = os.pipe()
+    os.close(reader)
+    full_disk = os.open("/dev/full", os.O_WRONLY)
+    done = subprocess.run(
+        [*command, "import_kubernetes", "-"],
+        cwd=ROOT,
+        input=small(),
+        stdout=full_disk if full else writer,
+        stderr=subprocess.PIPE,
+        env=environment,
+        check=False,
+    )
+    os.close(writer)
+    os.close(full_disk)
+    reason = b"No space left on device" if full else b"Broken pipe"
+    assert done.returncode == 2
+    assert done.stderr == b"all was imported; cannot write the output: " + reason + b"\n"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("broken", "line"),
+    [
+        (OperationalError("gone"), "all was imported; the database is not available: gone\n"),
+        (KeyboardInterrupt(), "all was imported; stopped\n"),
+    ],
+)
+def test_what_fails_after_the_import_says_that_all_was_imported(
+    give: Any, monkeypatch: pytest.MonkeyPatch, broken: BaseException, line: str
+) -> None:
+    def fails(*args: Any, **options: Any) -> Any:
+        raise broken
+
+    monkeypatch.setattr(cluster_imports, "note", fails)
+    assert run(give(small())) == (2, "", line)
+    assert Node.objects.exists()
+
+
+@pytest.mark.database
 def test_ctrl_c_while_it_waits_for_its_input_is_one_line(tmp_path: Path) -> None:
     environment = os.environ | {"DATA_DIR": str(tmp_path / "data"), "DATABASE_URL": ""}
     process = subprocess.Popen(
@@ -289,3 +336,21 @@ def test_ctrl_c_while_it_waits_for_its_input_is_one_line(tmp_path: Path) -> None
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (2, b"", b"stopped; nothing was changed\n")
+
+
+@pytest.mark.django_db
+def test_while_the_desk_follows_a_cluster_nothing_is_imported_and_a_dry_run_says_so(
+    give: Any, settings: Any
+) -> None:
+    settings.KUBERNETES = replace(settings.KUBERNETES, mode="in-cluster")
+    why = (
+        "this desk follows its cluster live, so no list is imported: set KUBERNETES=off first,"
+        " or only look at the list (--dry-run, in REST ?dry_run=1)"
+    )
+    code, out, err = run(give(small()))
+    assert (code, out) == (2, "")
+    assert err.strip().endswith(f"{why}; nothing was changed")
+    assert not Node.objects.exists()
+    code, out, err = run(give(small()), "--dry-run")
+    assert (code, err) == (0, "")
+    assert f"an import would be refused: {why}" in out.splitlines()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from io import BytesIO
 from typing import Any
 
 import pytest
+from django.db.models import F
 from django.utils import timezone
 
 from sizing import tasks
@@ -49,24 +51,122 @@ def test_a_queued_list_is_read_by_one_worker(queued: ClusterImport) -> None:
     assert queued.body is not None
 
 
-@pytest.mark.parametrize(("state", "again"), [("running", "queued"), ("importing", "importing")])
-def test_a_list_whose_worker_is_lost_is_given_to_another(
-    queued: ClusterImport, state: str, again: str
-) -> None:
-    change(queued, state=state, attempts=1, heartbeat_at=long_ago(minutes=9))
+def test_a_list_whose_reader_is_lost_is_read_by_another(queued: ClusterImport) -> None:
+    change(queued, state="running", attempts=1, heartbeat_at=long_ago(seconds=50))
     assert importing.sweep() == 0
-    change(queued, heartbeat_at=long_ago(minutes=11))
+    change(queued, heartbeat_at=long_ago(seconds=70))
     assert importing.sweep() == 1
-    assert fields(queued, "state", "heartbeat_at") == (again, None)
-    to_read, to_import = importing.waiting()
-    assert queued.pk in (to_read if again == "queued" else to_import)
+    assert fields(queued, "state", "heartbeat_at") == ("queued", None)
+    assert importing.waiting() == ([queued.pk], [])
 
 
-@pytest.mark.parametrize("state", ["running", "importing"])
-def test_a_list_that_loses_every_worker_is_given_up(queued: ClusterImport, state: str) -> None:
-    change(queued, state=state, attempts=3, heartbeat_at=long_ago(minutes=11))
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_an_import_whose_worker_is_lost_waits_for_people_not_for_another_worker(
+    queued: ClusterImport, attempts: int
+) -> None:
+    assert importing.read(queued.pk)
+    change(queued, state="importing", attempts=attempts, heartbeat_at=long_ago(seconds=50))
+    assert importing.sweep() == 0
+    change(queued, heartbeat_at=long_ago(seconds=70))
     assert importing.sweep() == 1
-    assert fields(queued, "state", "error", "body") == ("failed", "the worker was lost 3 times", None)
+    assert fields(queued, "state", "heartbeat_at", "error") == ("read", None, importing.LOST)
+    assert importing.waiting() == ([], [])
+    assert not importing.bring(queued.pk)
+    assert not Node.objects.exists()
+    cluster_imports.bring(queued.pk)
+    assert importing.bring(queued.pk)
+    assert fields(queued, "state", "error") == ("done", "")
+
+
+def test_a_list_that_loses_every_reader_is_given_up(queued: ClusterImport) -> None:
+    change(queued, state="running", attempts=3, heartbeat_at=long_ago(seconds=70))
+    assert importing.sweep() == 1
+    assert fields(queued, "state", "error", "body") == ("failed", importing.GIVEN_UP, None)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_gives_signs_of_life_while_it_counts(
+    queued: ClusterImport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consider = bringing.consider
+
+    def slow(*args: Any, **options: Any) -> Any:
+        change(queued, heartbeat_at=long_ago(hours=1))
+        for _ in range(500):
+            if fields(queued, "heartbeat_at")[0] > long_ago(minutes=1):
+                return consider(*args, **options)
+            time.sleep(0.02)
+        raise AssertionError("no sign of life")
+
+    monkeypatch.setattr(importing, "BEAT_EVERY_S", 0.02)
+    monkeypatch.setattr(bringing, "consider", slow)
+    assert importing.read(queued.pk)
+    assert fields(queued, "state") == ("read",)
+
+
+@pytest.fixture
+def to_import(queued: ClusterImport) -> ClusterImport:
+    """A list that waits for a worker to import it."""
+    importing.read(queued.pk)
+    return cluster_imports.bring(queued.pk)
+
+
+@pytest.mark.parametrize("taken_back", ["cancelled", "lost", "asked for again"])
+def test_an_import_that_was_taken_back_writes_nothing_however_late_its_worker_is(
+    to_import: ClusterImport, monkeypatch: pytest.MonkeyPatch, taken_back: str
+) -> None:
+    bring = bringing.bring
+
+    def late(*args: Any, **options: Any) -> Any:
+        if taken_back == "lost":
+            change(to_import, heartbeat_at=long_ago(seconds=70))
+            importing.sweep()
+        else:
+            cluster_imports.cancel(to_import.pk)
+        if taken_back == "asked for again":
+            cluster_imports.bring(to_import.pk)
+            change(to_import, attempts=F("attempts") + 1, heartbeat_at=timezone.now())
+        return bring(*args, **options)
+
+    monkeypatch.setattr(bringing, "bring", late)
+    assert importing.bring(to_import.pk)
+    assert (
+        fields(to_import, "state", "error")
+        == {
+            "cancelled": ("read", importing.CANCELLED),
+            "lost": ("read", importing.LOST),
+            "asked for again": ("importing", ""),
+        }[taken_back]
+    )
+    assert to_import.body is not None
+    assert not Node.objects.exists()
+
+
+def test_what_fails_after_an_import_does_not_call_it_not_imported(
+    to_import: ClusterImport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bring = bringing.bring
+
+    def killed(*args: Any, **options: Any) -> Any:
+        bring(*args, **options)
+        raise SystemExit
+
+    monkeypatch.setattr(bringing, "bring", killed)
+    with pytest.raises(SystemExit):
+        importing.bring(to_import.pk)
+    assert Node.objects.exists()
+    assert fields(to_import, "state", "error", "body") == ("done", "", None)
+    assert to_import.message == "1 node added, 1 replica added, 1 model added"
+    with pytest.raises(DeskError):
+        cluster_imports.cancel(to_import.pk)
+
+
+def test_a_list_whose_reading_was_cancelled_too_late_can_be_imported(queued: ClusterImport) -> None:
+    importing.read(queued.pk)
+    change(queued, cancel_requested=True)
+    cluster_imports.bring(queued.pk)
+    importing.bring(queued.pk)
+    assert fields(queued, "state") == ("done",)
 
 
 def test_a_worker_that_comes_back_late_writes_nothing(

@@ -124,6 +124,8 @@ def devices(draw: st.DrawFn, kind: str) -> tuple[dict[str, int], dict[str, str]]
     """The device resources of a node of a kind, and the labels that say what they are."""
     few = st.integers(0, 8)
     match kind:
+        case "many":
+            return {GPU: draw(st.sampled_from((8, 8, 7, 4)))}, H100_LABELS
         case "plain":
             return {GPU: draw(few)}, H100_LABELS
         case "mig":
@@ -144,11 +146,16 @@ def devices(draw: st.DrawFn, kind: str) -> tuple[dict[str, int], dict[str, str]]
     return {}, {}
 
 
+def key_and_effect(taint: Object) -> tuple[str, str]:
+    """What no two taints of a node share."""
+    return taint["key"], taint["effect"]
+
+
 @st.composite
 def nodes(draw: st.DrawFn, name: str, whole_mib: bool = False, calm: bool = False) -> Object:
     """A node of any kind with up to two flaws; `whole_mib`: its memory is a whole number of MiB; `calm`: it
-    has whole GPUs and at most one flaw, so that what is left on it decides."""
-    found, labels = draw(devices("plain" if calm else draw(st.sampled_from(KINDS))))
+    has many GPUs and at most one flaw, so that its host decides."""
+    found, labels = draw(devices("many" if calm else draw(st.sampled_from(KINDS))))
     flaws = draw(st.sets(st.sampled_from(FLAWS), max_size=1 if calm else 2))
     size = draw(st.sampled_from((4096, 16_384, 65_536, 1_031_000, 0))) * MIB
     host = {"cpu": draw(st.sampled_from((4000, 9000, 16_000, 96_000, 0))), "memory": size}
@@ -162,7 +169,9 @@ def nodes(draw: st.DrawFn, name: str, whole_mib: bool = False, calm: bool = Fals
         del allocatable[draw(st.sampled_from(tuple(host)))]
     taints = []
     if "taints" in flaws:
-        taints = draw(st.lists(st.sampled_from(TAINTS), min_size=1, max_size=2, unique_by=str))
+        # The API server refuses two of one key and effect.
+        of = lambda taint: (taint["key"], taint["effect"])  # noqa: E731
+        taints = draw(st.lists(st.sampled_from(TAINTS), min_size=1, max_size=2, unique_by=of))
     ready = draw(st.sampled_from(("False", "Unknown", None))) if "not ready" in flaws else "True"
     cordoned = True if "cordoned" in flaws else draw(st.sampled_from((None, False)))
     if cordoned and draw(st.booleans()):

@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 
 from sizing.inventory.kubernetes.reading import read_listing
-from sizing.models import Gpu, Measurement, Node, Replica, ServedModel, Target, Variant
-from sizing.services.inventory import load_document
+from sizing.models import Gpu, MappingRule, Measurement, Node, Replica, ServedModel, Target, Variant
+from sizing.services.inventory import dump, load_document
 from sizing.syncing.bringing import RefusedError, bring, consider
 
 pytestmark = pytest.mark.django_db
@@ -258,3 +258,43 @@ def test_a_guard_that_raises_leaves_everything():
     with pytest.raises(LostError):
         bring(listing(node("a"), pod("p", "a")), guard=lost)
     assert not Node.objects.exists()
+
+
+def test_a_pod_that_becomes_another_model_leaves_no_empty_workload_behind():
+    bring(listing(node("a"), pod("x", "a", model="")))
+    assert ServedModel.objects.get().workload == "other"
+    named = pod("x", "a", model="", labels={"llmgw-admin/model": "my/llm"})
+    outcome = bring(listing(node("a"), named))
+    assert (outcome.difference.models.added, outcome.difference.models.gone) == (["my/llm"], ["llm/x"])
+    assert not bring(listing(node("a"), named)).difference
+
+
+def test_a_pattern_that_takes_for_ever_is_left_out_with_a_warning():
+    MappingRule.objects.create(name="slow", by="label", key="app", pattern="(a|aa)+", model="m")
+    outcome = bring(listing(node("a"), pod("p", "a", labels={"app": "a" * 60 + "c"})))
+    assert 'rule "slow" is left out: its pattern takes too long' in outcome.warnings
+    assert Replica.objects.get().variant.model.name == "acme/small"
+
+
+def test_what_a_list_says_oddly_can_be_loaded_again_as_an_inventory():
+    odd = node(
+        "a", taints=[{"key": "k", "effect": "NoSchedule"}, {"key": "k", "effect": "NoSchedule"}, {"key": "x"}]
+    )
+    odd["metadata"]["labels"][""] = "v"
+    asks = pod("p", "a")
+    asks["spec"]["tolerations"] = [
+        {"key": "sla", "operator": "Gt", "value": "900", "effect": "NoSchedule"},
+        {"key": "k", "operator": "Exists", "effect": "Never"},
+        {"key": "k", "operator": "Exists", "value": "v"},
+    ]
+    bring(listing(odd, asks))
+    assert Node.objects.get().taints == [{"key": "k", "effect": "NoSchedule"}]
+    assert Variant.objects.get().tolerations == [{"key": "k", "operator": "Exists"}]
+    before = dump()
+    load_document(before)
+    assert dump() == before
+
+
+def test_pods_that_cannot_be_read_are_not_told_as_none():
+    with pytest.raises(RefusedError, match=r"can be read .container main: nvidia\.com/gpu 'four' is no"):
+        bring(listing(node("a"), pod("p", "a", gpus="four")))

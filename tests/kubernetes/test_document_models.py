@@ -324,7 +324,7 @@ def test_replicas_kept_by_hand_on_the_clusters_nodes_are_displaced():
     found = brought([a_node()], [a_pod()], stored=stored)
     assert found.displaced == ["here"]
     assert found.warnings == [
-        '1 replica kept by hand on nodes of the cluster, which tells of other pods there: "here"'
+        '1 replica kept by hand on nodes of the cluster must go, since its pods are what runs there: "here"'
     ]
     assert list(found.document.replicas) == ["llm/llama-0"]
 

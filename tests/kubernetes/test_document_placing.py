@@ -304,3 +304,9 @@ def test_what_is_listed_is_not_left_out():
     stored = stored_on("n1", (3,), "llm/llama-0")
     found = brought([a_node()], [a_pod()], stored=stored, staying=["llm/llama-0"])
     assert (places(found), found.displaced) == ({"llm/llama-0": (("n1", (3,)),)}, [])
+
+
+def test_a_nomination_that_the_node_can_never_keep_holds_nothing():
+    waits = a_pod("next", "", 9, nominated="n1")
+    found = brought([a_node()], [waits])
+    assert (found.document.replicas["llm/next"].state, found.warnings) == ("pending", [])

@@ -254,6 +254,24 @@ def is_silent(handler: Handler) -> None:
     handler.close_connection = True
 
 
+def closes_at_its_end(handler: Handler) -> None:
+    """A stream as of a proxy that knows no chunks: it begins, says nothing, and is closed after a while."""
+    handler.wfile.write(b"HTTP/1.0 200 OK\r\n\r\n")
+    handler.api.closing.wait(30)
+    handler.close_connection = True
+
+
+def repeats_the_token(handler: Handler) -> None:
+    """An error as of a proxy that tells all it was sent, whole and in pieces."""
+    sent = handler.headers["authorization"]
+    words = f"{'x ' * 110}was sent {sent} by token={sent.partition(' ')[2]} and Basic dTpwYXNz"
+    handler.send_response(500, f"Bad {sent}")
+    data = json.dumps({"kind": "Status", "code": 500, "message": words}).encode()
+    handler.send_header("Content-Length", str(len(data)))
+    handler.end_headers()
+    handler.wfile.write(data)
+
+
 def hangs(handler: Handler) -> None:
     """No answer at all."""
     handler.api.closing.wait(30)

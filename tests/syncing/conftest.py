@@ -20,8 +20,8 @@ from tests.syncing.api_server import ApiServer, api_server
 from tests.syncing.made import node, pod
 
 QUICK = Timing(
-    run=30, lease=20, beat=0.05, look=0.05, tick=0.01, connect=2, answer=1, watch=20, silence=1,
-    debounce=0.05, settle=0.1, longest_pause=0.1,
+    run=30, lease=20, beat=0.05, look=0.05, tick=0.01, connect=2, answer=1, begin=1, watch=20,
+    silence=1, debounce=0.05, settle=0.1, longest_pause=0.1,
 )  # fmt: skip
 STORY_S = 20.0
 
@@ -72,7 +72,14 @@ class Brought:
     def __init__(self) -> None:
         self.listings: list[Listing] = []
 
-    def __call__(self, listing: Listing, *, live: bool, guard: Callable[[], None]) -> Outcome:
+    def __call__(
+        self,
+        listing: Listing,
+        *,
+        live: bool,
+        guard: Callable[[], None],
+        after: Callable[[Outcome], None],
+    ) -> Outcome:
         assert live
         guard()
         self.listings.append(listing)

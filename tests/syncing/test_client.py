@@ -23,6 +23,7 @@ from tests.syncing.api_server import (
     cuts,
     hangs,
     is_silent,
+    repeats_the_token,
     sends,
 )
 from tests.syncing.conftest import QUICK, Story, play, write_kubeconfig
@@ -273,3 +274,56 @@ def test_a_name_that_cannot_be_resolved_is_told(kubeconfig, monkeypatch):
 def test_a_password_in_the_address_is_not_shown(kubeconfig):
     write_kubeconfig(kubeconfig, "https://ada:s3cret@127.0.0.1:6443")
     assert connect(QUICK).server == "https://127.0.0.1:6443"
+
+
+def test_a_list_that_always_expires_is_asked_for_again_after_growing_pauses(api, kubeconfig):
+    api.always["list", "nodes"] = answers(410, "too old", "Expired")
+    pauses = []
+
+    class Stopped(threading.Event):
+        def wait(self, timeout=None):
+            pauses.append(timeout)
+            return False
+
+    with pytest.raises(SyncFailure):
+        list_all(connect(QUICK), NODES, replace(QUICK, longest_pause=60), Stopped())
+    assert pauses == [1, 2, 4]
+    assert len(api.asked("list", "nodes")) == 4
+
+
+def test_a_list_that_expires_is_not_asked_for_again_once_nobody_wants_it(api, kubeconfig):
+    api.always["list", "nodes"] = answers(410, "too old", "Expired")
+    stopped = threading.Event()
+    stopped.set()
+    with pytest.raises(SyncFailure):
+        list_all(connect(QUICK), NODES, QUICK, stopped)
+    assert len(api.asked("list", "nodes")) == 1
+
+
+@pytest.mark.parametrize(
+    ("user", "secrets"),
+    [
+        ({"token": "s3cret"}, ["s3cret"]),
+        ({"token": f"{'long' * 50}s3cret"}, ["s3cret", "longlong"]),
+        ({"username": "u", "password": "s3cret"}, ["dTpzM2NyZXQ=", "s3cret"]),
+    ],
+)
+def test_an_answer_that_repeats_the_credentials_is_told_without_them(api, kubeconfig, user, secrets):
+    config = yaml.safe_load(kubeconfig.read_text())
+    config["users"][0]["user"] = user
+    kubeconfig.write_text(yaml.safe_dump(config))
+    api.always["list", "nodes"] = repeats_the_token
+    words = failure_of_listing()
+    assert words.startswith("the API server answered 500 Bad B")
+    assert words.endswith(" *** by token=*** and Basic ***")
+    assert not any(secret in words for secret in (*secrets, "dTpwYXNz"))
+
+
+def test_a_password_of_the_proxy_or_of_basic_authentication_is_a_secret(api, kubeconfig, monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://u:of-the-proxy@127.0.0.1:1")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    config = yaml.safe_load(kubeconfig.read_text())
+    config["users"][0]["user"] = {"username": "u", "password": "s3cret"}
+    kubeconfig.write_text(yaml.safe_dump(config))
+    cluster = connect(QUICK)
+    assert cluster.secrets == {"of-the-proxy", "s3cret", "dTpzM2NyZXQ="}

@@ -126,10 +126,10 @@ def test_a_list_that_never_comes_to_its_end_is_told(cluster, brought):
 def test_a_list_that_is_refused_is_told_and_tried_again(cluster, brought):
     refuse = True
 
-    def bring(listing, *, live, guard):
+    def bring(listing, *, live, guard, after):
         if refuse:
             raise RefusedError("the cluster lists no nodes")
-        return brought(listing, live=live, guard=guard)
+        return brought(listing, live=live, guard=guard, after=after)
 
     def story() -> Story:
         nonlocal refuse
@@ -145,10 +145,10 @@ def test_a_list_that_is_refused_is_told_and_tried_again(cluster, brought):
 def test_a_change_that_is_refused_is_a_failure_until_it_is_brought_in(cluster, brought):
     refuse = False
 
-    def bring(listing, *, live, guard):
+    def bring(listing, *, live, guard, after):
         if refuse:
             raise RefusedError("two pods of one name")
-        return brought(listing, live=live, guard=guard)
+        return brought(listing, live=live, guard=guard, after=after)
 
     def story() -> Story:
         nonlocal refuse
@@ -170,12 +170,12 @@ def test_a_change_that_is_refused_is_a_failure_until_it_is_brought_in(cluster, b
 def test_a_database_that_is_away_for_a_moment_is_told_and_tried_again(cluster, brought):
     times = 0
 
-    def bring(listing, *, live, guard):
+    def bring(listing, *, live, guard, after):
         nonlocal times
         times += 1
         if times == 1:
             raise OperationalError("gone")
-        return brought(listing, live=live, guard=guard)
+        return brought(listing, live=live, guard=guard, after=after)
 
     def story() -> Story:
         yield lambda: times == 1 and failed_with("the database could not take it")
@@ -185,7 +185,7 @@ def test_a_database_that_is_away_for_a_moment_is_told_and_tried_again(cluster, b
 
 
 def test_a_fault_in_the_code_is_told_and_ends_the_run(cluster):
-    def bring(listing, *, live, guard):
+    def bring(listing, *, live, guard, after):
         raise KeyError("x")
 
     def story() -> Story:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 
 import pytest
 
-from tests.syncing.api_server import Handler, answers, cuts, hangs, is_silent, sends
+from tests.syncing.api_server import Handler, answers, closes_at_its_end, cuts, hangs, is_silent, sends
 from tests.syncing.conftest import QUICK, Story, play, write_kubeconfig
 from tests.syncing.made import pod
 from tests.syncing.rows import failed_with, row, works_again
@@ -164,3 +165,55 @@ def test_without_a_change_the_cluster_is_seen_as_long_as_its_watches_live(cluste
 
     play(story(), brought, replace(QUICK, settle=5))
     assert len(brought.listings) == 1
+
+
+def test_a_watch_whose_answer_does_not_begin_is_a_failure_long_before_silence_is(cluster, brought):
+    cluster.always["watch", "nodes"] = hangs
+
+    def story() -> Story:
+        yield lambda: failed_with("the API server was silent for too long")
+        assert row().error_in == "watching nodes"
+        yield lambda: row().failures == 2
+        cluster.always.clear()
+        yield works_again
+
+    play(story(), brought, replace(QUICK, begin=0.3, silence=300))
+
+
+def test_a_failure_is_not_over_before_the_watch_answers(cluster, brought):
+    def story() -> Story:
+        yield lambda: row().state == "watching"
+        cluster.once("watch", "pods", answers(500, "restarts"))
+        cluster.always["watch", "pods"] = hangs
+        cluster.end_watches("pods")
+        yield lambda: row().failures == 1
+        yield lambda: len(cluster.asked("watch", "pods")) == 3
+        yield lambda: row().failures == 2
+
+    play(story(), brought, replace(QUICK, settle=0.01))
+
+
+@pytest.mark.parametrize("fault", [is_silent, closes_at_its_end])
+def test_a_watch_that_has_begun_may_be_silent_for_longer(cluster, brought, fault):
+    cluster.always["watch", "pods"] = fault
+
+    def story() -> Story:
+        yield lambda: bool(cluster.asked("watch", "pods"))
+        until = time.monotonic() + 0.6
+        yield lambda: time.monotonic() > until
+
+    play(story(), brought, replace(QUICK, begin=0.2, silence=20))
+    assert row().failures == 0
+    assert len(cluster.asked("watch", "pods")) == 1
+
+
+def test_an_error_of_a_watch_that_repeats_the_token_is_told_without_it(cluster, brought, kubeconfig, caplog):
+    write_kubeconfig(kubeconfig, cluster.address, token="s3cret")
+    error = b'{"type":"ERROR","object":{"code":500,"message":"lost Bearer s3cret, a token=s3cret"}}\n'
+    cluster.once("watch", "pods", sends(error))
+
+    def story() -> Story:
+        yield lambda: failed_with("the watch ended with an error: lost Bearer *** a token=***")
+
+    play(story(), brought)
+    assert "s3cret" not in caplog.text

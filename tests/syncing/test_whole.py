@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -12,7 +13,7 @@ from sizing.inventory.kubernetes.facts import Listing
 from sizing.models import ClusterSync, Node, Replica
 from sizing.syncing import state
 from sizing.syncing.bringing import Outcome, bring
-from tests.syncing.api_server import ApiServer
+from tests.syncing.api_server import ApiServer, answers
 from tests.syncing.conftest import Story, play
 from tests.syncing.made import node, pod
 
@@ -55,6 +56,54 @@ def test_the_inventory_follows_the_cluster(cluster):
     assert Replica.objects.get().placements.count() == 4
 
 
+def test_what_others_write_into_what_the_cluster_tells_is_put_right_without_an_event(cluster):
+    cluster.bookmarks = False
+
+    def story() -> Story:
+        yield lambda: names(Replica) == ["llm/a"] and ClusterSync.objects.get().state == "watching"
+        Node.objects.filter(name="n2").update(schedulable=False)
+        yield lambda: Node.objects.get(name="n2").schedulable
+        Replica.objects.all().delete()
+        yield lambda: names(Replica) == ["llm/a"]
+        Replica.objects.all().delete()
+        Node.objects.all().delete()
+        yield lambda: names(Node) == ["n1", "n2"] and names(Replica) == ["llm/a"]
+
+    play(story(), bring)
+    assert ClusterSync.objects.get().events == 0
+
+
+def test_without_a_change_nothing_is_brought_in_again_and_while_it_fails_old_news_is_not(cluster):
+    times = 0
+    leases = set()
+
+    def has_looked_often() -> bool:
+        leases.add(ClusterSync.objects.get().lease_until)
+        return len(leases) > 5
+
+    def counted(listing: Listing, **options: Any) -> Outcome:
+        nonlocal times
+        times += 1
+        return bring(listing, **options)
+
+    def story() -> Story:
+        yield lambda: ClusterSync.objects.filter(state="watching").exists()
+        yield has_looked_often
+        assert times == 1
+        cluster.always["watch", "nodes"] = answers(500, "away")
+        cluster.end_watches("nodes")
+        yield lambda: ClusterSync.objects.get().failures == 1
+        Node.objects.update(stale=True)
+        yield lambda: ClusterSync.objects.get().failures == 4
+        assert times == 1
+        assert Node.objects.filter(stale=True).count() == 2
+        cluster.always.clear()
+        yield lambda: not Node.objects.filter(stale=True).exists()
+
+    play(story(), counted)
+    assert times == 2
+
+
 def test_an_empty_list_of_nodes_takes_none_away_and_is_told(cluster):
     def seen() -> Story:
         yield lambda: names(Node) == ["n1", "n2"]
@@ -95,11 +144,13 @@ def test_a_run_that_was_paused_while_another_took_over_writes_nothing(cluster):
         cluster.put("pods", pod("b"))
         yield lambda: False
 
-    def paused_before_its_second(listing: Listing, *, live: bool, guard: Callable[[], None]) -> Outcome:
+    def paused_before_its_second(
+        listing: Listing, *, live: bool, guard: Callable[[], None], after: Callable[[Outcome], None]
+    ) -> Outcome:
         if len(listing.pods) == 2:
             ClusterSync.objects.update(lease_until=None)
             assert state.claim(60) is not None
-        return bring(listing, live=live, guard=guard)
+        return bring(listing, live=live, guard=guard, after=after)
 
     play(story(), paused_before_its_second)
     assert names(Replica) == ["llm/a"]

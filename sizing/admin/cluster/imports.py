@@ -27,6 +27,7 @@ from sizing.admin.page import PageAdmin
 from sizing.models import ClusterImport
 from sizing.services import cluster_imports
 from sizing.services.errors import DeskError
+from sizing.syncing import state as sync_state
 from sizing.syncing.told import summary
 
 State = ClusterImport.State
@@ -47,7 +48,7 @@ class StateFilter(admin.SimpleListFilter):
 
 
 class ClusterImportAdmin(PageAdmin):
-    """Who may change all that an import writes may import; who sees nodes may look."""
+    """Who may change all that an import writes may import; who may view all of it may look."""
 
     add_label = "Import the cluster"
     list_display = ("number", "state_word", "name", "outcome", "asked_by", "queued")
@@ -73,7 +74,7 @@ class ClusterImportAdmin(PageAdmin):
         return False
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return super().has_view_permission(request, obj) or may_look(request)
+        return may_look(request)
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
@@ -100,8 +101,10 @@ class ClusterImportAdmin(PageAdmin):
         state = State(row.state)
         report = row.report
         read = state == State.READ
-        refusals = report.get("refusals", []) if read else []
+        refused = report.get("refusals", []) if read else []
+        refusals = [*refused, *(sync_state.refusals() if read else ())]
         may_act = self.has_add_permission(request)
+        reading = state == State.RUNNING and not row.cancel_requested
         changes = shown.changes_of(row.changes)
         return {
             "title": f"Cluster import {row.pk}: {words.one_line(row.name, 60)}",
@@ -111,7 +114,7 @@ class ClusterImportAdmin(PageAdmin):
             "badge": shown.NAMES[state],
             "sign": shown.SIGNS[state],
             "look": shown.LOOKS[state],
-            "sentence": shown.sentence(row, (timezone.now() - row.queued_at).total_seconds()),
+            "sentence": shown.sentence(row, timezone.now()),
             "error": words.one_line(row.error, 500),
             "refusals": refusals,
             "warnings": report.get("warnings", {}),
@@ -119,8 +122,8 @@ class ClusterImportAdmin(PageAdmin):
             "changes": changes,
             "asked": shown.asked(row),
             "may_import": may_act and read and not refusals,
-            "may_take_as_incomplete": may_act and bool(refusals) and not row.partial,
-            "may_cancel": may_act and state == State.RUNNING and not row.cancel_requested,
+            "may_take_as_incomplete": may_act and bool(refused) and not row.partial,
+            "may_cancel": may_act and (reading or state == State.IMPORTING),
             "may_discard": may_act and state in (State.QUEUED, State.READ),
             "key": f"{row.state}-{row.attempts}-{row.partial}-{row.cancel_requested}",
             # To discard it is the way; what was imported is kept as history.

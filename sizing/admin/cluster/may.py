@@ -14,5 +14,5 @@ def may_import(request: HttpRequest) -> bool:
 
 
 def may_look(request: HttpRequest) -> bool:
-    """Whether the caller may see what the cluster tells: who sees nodes does."""
-    return request.user.has_perm("sizing.view_node") or may_import(request)
+    """Whether the caller may see what the cluster tells, which names rows of all of these tables."""
+    return request.user.has_perms([f"sizing.view_{table}" for table in TABLES]) or may_import(request)

@@ -16,6 +16,7 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString
 
 from sizing.admin.base import DeskModelAdmin, flag
+from sizing.admin.cluster.may import may_look
 from sizing.admin.cluster.trying import rules_with, trial
 from sizing.models import MappingRule
 from sizing.syncing import state
@@ -60,7 +61,10 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class MappingRuleAdmin(DeskModelAdmin):
-    """Rules in their order; the first that matches a pod decides."""
+    """Rules in their order; the first that matches a pod decides.
+
+    They are tried on the cluster's pods, so only by those who may see these.
+    """
 
     form = RuleForm
     list_display = ("name", "place", "works", "of", "pattern", "gives")
@@ -70,6 +74,9 @@ class MappingRuleAdmin(DeskModelAdmin):
     fields = ("name", "position", "enabled", "by", "key", "pattern", "namespace", "model", "variant")
     change_form_template = "admin/sizing/mappingrule/change_form.html"
     works = flag("enabled", "works", "yes", "switched off")
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        return super().changelist_view(request, {**(extra_context or {}), "may_try": may_look(request)})
 
     def get_urls(self) -> list[URLPattern]:
         pods = path("pods/", self.admin_site.admin_view(self.pods), name="sizing_mappingrule_pods")
@@ -126,15 +133,18 @@ class MappingRuleAdmin(DeskModelAdmin):
         form_url: str = "",
         obj: Any = None,
     ) -> HttpResponse:
+        context["may_try"] = may_look(request)
         rule = getattr(request, "tried_rule", None)
         if rule is not None:
+            if not context["may_try"]:
+                raise PermissionDenied
             context["trial"] = trial(rules_with(rule))
             context["title"] = "What the rules would do with this one"
         return super().render_change_form(request, context, add, change, form_url, obj)
 
     def pods(self, request: HttpRequest) -> HttpResponse:
         """What the saved rules make of the pods that were last seen."""
-        if not self.has_view_permission(request):
+        if not (self.has_view_permission(request) and may_look(request)):
             raise PermissionDenied
         context = {
             **self.admin_site.each_context(request),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sizing.inventory.words import counted
@@ -79,16 +80,21 @@ def changes_of(told: Mapping[str, Any]) -> list[Changed]:
     return lines
 
 
-def sentence(row: ClusterImport, waited_s: float) -> str:
+def sentence(row: ClusterImport, now: datetime) -> str:
     """How far an import is, or what it does."""
     number = number_of_changes(row.changes)
     objects = counted(number, "object")
+    waited = age((now - row.queued_at).total_seconds())
+    alive = row.heartbeat_at
+    heard = f"; it was last heard of {age((now - alive).total_seconds())} ago" if alive else ""
     if row.state == State.QUEUED:
-        return f"Waiting for {age(waited_s)}: a worker reads the list as soon as one is free."
+        return f"Waiting for {waited}: a worker reads the list as soon as one is free."
     if row.state == State.RUNNING:
-        return "A worker reads the list."
+        return f"A worker reads the list{heard}."
+    if row.state == State.IMPORTING and not heard:
+        return f"Brought {waited} ago: a worker imports the list as soon as one is free."
     if row.state == State.IMPORTING:
-        return "A worker imports the list."
+        return f"A worker imports the list{heard}."
     if row.state == State.FAILED:
         return "The list was not imported; nothing was changed."
     if row.state == State.DONE:

@@ -170,8 +170,8 @@ class _Bringing:
         if self.brought.displaced:
             names = self.brought.displaced
             self.brought.warnings.append(
-                f"{words_for(len(names), 'replica')} kept by hand on nodes of the cluster, which tells of"
-                f" other pods there: {listed(names, 10)}"
+                f"{words_for(len(names), 'replica')} kept by hand on nodes of the cluster must go, since its"
+                f" pods are what runs there: {listed(names, 10)}"
             )
         if self.placed.displaced:
             names = sorted(self.placed.displaced)

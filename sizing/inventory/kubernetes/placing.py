@@ -11,7 +11,7 @@ that are listed need them.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -210,8 +210,16 @@ class _Placing:
             for member in replica.nominated:
                 if member.pod.nominated in self.rows:
                     needs[member.pod.nominated] += member.needs
-            if needs:
-                self._reserve_for(replica, {node: wants_of(needs[node]) for node in sorted(needs)})
+            held = {node: wants_of(needs[node]) for node in sorted(needs)}
+            held = {node: wants for node, wants in held.items() if self._has_as_many(node, wants)}
+            if held:
+                self._reserve_for(replica, held)
+
+    def _has_as_many(self, node: str, wants: Sequence[Want]) -> bool:
+        """Whether the node has the devices at all; a nomination that it cannot keep is an old one."""
+        spans = self.rows[node].spans
+        asked = Counter(want.resource for want in wants)
+        return all(len(spans.get(resource, ())) >= number for resource, number in asked.items())
 
     def _reserve_for(self, replica: MappedReplica, held: Mapping[str, Sequence[Want]]) -> None:
         places = self.placed.places.get(replica.name, {})

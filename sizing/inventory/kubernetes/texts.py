@@ -11,6 +11,7 @@ from sys import intern
 from typing import Any
 
 from sizing.domain.specs import Taint, Toleration
+from sizing.inventory.scheduling import EFFECTS, key_problem
 from sizing.inventory.words import quoted
 
 _LONGEST_NAME = 253
@@ -85,7 +86,7 @@ def labels(value: Any, prefixes: tuple[str, ...] = ("",)) -> dict[str, str]:
     found = {}
     for key, told in mapping(value).items():
         if key.startswith(prefixes):
-            kept = _label(key)
+            kept = _key(key)
             told = _label(told if isinstance(told, str) else text(told))
             if kept is not None and told is not None:
                 found[kept] = told
@@ -105,6 +106,12 @@ def kept_annotations(value: Any, prefixes: tuple[str, ...]) -> dict[str, str]:
 def _label(told: str) -> str | None:
     """The text, the same object for the same text; None where it cannot be a label's."""
     return told if len(told) <= _LONGEST_LABEL and told.isprintable() else None
+
+
+@lru_cache(maxsize=50_000)
+def _key(told: str) -> str | None:
+    """The key of a label or taint, the same object for the same text; None where it cannot be one."""
+    return told if len(told) <= _LONGEST_LABEL and key_problem(told) is None else None
 
 
 def whole(value: Any) -> int | None:
@@ -128,21 +135,28 @@ def moment(value: Any) -> datetime | None:
 
 
 def taints(value: Any) -> tuple[Taint, ...]:
-    """Taints; such without a key are passed over."""
-    return tuple(
-        Taint(line(each.get("key")), line(each.get("value")), line(each.get("effect")))
-        for each in mappings(value)
-        if line(each.get("key"))
-    )
+    """Taints. Such without a right key or effect do nothing, and of two with both alike the first counts."""
+    found: dict[tuple[str, str], Taint] = {}
+    for each in mappings(value):
+        key, effect = line(each.get("key")), line(each.get("effect"))
+        if _key(key) is not None and effect in EFFECTS:
+            found.setdefault((key, effect), Taint(key, line(each.get("value"), _LONGEST_LABEL), effect))
+    return tuple(found.values())
 
 
 def tolerations(value: Any) -> tuple[Toleration, ...]:
-    """Tolerations as the scheduler takes them: without a key only `Exists` tolerates anything."""
+    """Tolerations as the scheduler takes them: without a key only `Exists` tolerates anything.
+
+    Those that compare numbers (`Lt`, `Gt`, alpha in Kubernetes 1.35) are left out, so that they tolerate
+    nothing here.
+    """
     found = []
     for each in mappings(value):
         key, operator = line(each.get("key")), line(each.get("operator")) or "Equal"
-        if key or operator == "Exists":
-            found.append(Toleration(key, operator, line(each.get("value")), line(each.get("effect"))))
+        effect, told = line(each.get("effect")), line(each.get("value"), _LONGEST_LABEL)
+        right = _key(key) is not None if key else operator == "Exists"
+        if right and operator in ("Equal", "Exists") and effect in ("", *EFFECTS):
+            found.append(Toleration(key, operator, told if operator == "Equal" else "", effect))
     return tuple(found)
 
 

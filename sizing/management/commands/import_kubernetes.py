@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 from django.core.management.base import CommandParser
 from django.db import DatabaseError, InterfaceError
@@ -35,6 +35,9 @@ class Command(DeskCommand):
         "Made for: kubectl get nodes,pods,pdb -A -o json | manage.py import_kubernetes -"
     )
 
+    brought = False
+    """Whether the list is imported for good, whatever fails after that."""
+
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE", help="JSON or YAML, also in gzip; - for standard input")
         parser.add_argument("--dry-run", action="store_true", help="show what would change; change nothing")
@@ -57,13 +60,24 @@ class Command(DeskCommand):
                 self.stdout.write(json.dumps(form(outcome, away, dry_run), indent=2, allow_nan=False))
             else:
                 self._show(outcome, away, dry_run)
+            self.stdout.flush()
         except KeyboardInterrupt:
-            self.fail("stopped; all was imported" if self.brought else "stopped; nothing was changed")
+            self.fail("stopped" if self.brought else "stopped; nothing was changed")
+        except BrokenPipeError as error:
+            if not self.brought:
+                raise
+            self._drop_output()
+            self.fail(f"cannot write the output: {error.strerror}")
+
+    def fail(self, *lines: str) -> NoReturn:
+        """As of every command; what fails when the list is imported must not look as if it were not."""
+        first, *others = lines
+        super().fail(f"all was imported; {first}" if self.brought else first, *others)
 
     def _bring(self, listing: Listing, file: str, size: int, partial: bool) -> Outcome:
         with sign_of_life("importing"):
             outcome = kubernetes.bring(listing, partial=partial)
-        self.brought = True
+            self.brought = True
         cluster_imports.note(
             outcome,
             name="standard input" if file == "-" else Path(file).name,

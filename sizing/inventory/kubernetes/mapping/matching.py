@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import re
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
+
+import regex
 
 from sizing.inventory.kubernetes.facts import Listing, PodFacts
 from sizing.inventory.kubernetes.mapping.owners import root_owner
@@ -15,6 +17,16 @@ from sizing.inventory.words import quoted
 
 LONGEST_VALUE = 4096
 """Characters of a value that a pattern is tried on."""
+
+LONGEST_MATCH_S = 0.25
+LEFT_OUT_S = 60.0
+
+# Patterns that took too long, and until when they are not tried again in this process.
+_slow: dict[str, float] = {}
+
+
+class TooSlowError(Exception):
+    """A pattern that would take for ever on some value."""
 
 
 class Named(NamedTuple):
@@ -30,18 +42,29 @@ class Matcher:
     """A rule with its patterns compiled."""
 
     rule: Rule
-    pattern: re.Pattern[str]
-    namespace: re.Pattern[str] | None
+    pattern: regex.Pattern[str]
+    namespace: regex.Pattern[str] | None
 
-    def match(self, pod: PodFacts, listing: Listing) -> re.Match[str] | None:
-        """The first value of the pod that matches whole, or None."""
-        if self.namespace and not self.namespace.fullmatch(pod.namespace):
+    def match(self, pod: PodFacts, listing: Listing) -> regex.Match[str] | None:
+        """The first value of the pod that matches whole, or None. Raises `TooSlowError`."""
+        if self.namespace and not _match(self.namespace, pod.namespace):
             return None
         for value in _values(self.rule, pod, listing):
-            found = self.pattern.fullmatch(value[:LONGEST_VALUE])
+            found = _match(self.pattern, value)
             if found:
                 return found
         return None
+
+
+def _match(pattern: regex.Pattern[str], value: str) -> regex.Match[str] | None:
+    """Match within a limit of time: some patterns try exponentially many ways, as `(a|aa)+` does."""
+    if time.monotonic() < _slow.get(pattern.pattern, 0.0):
+        raise TooSlowError
+    try:
+        return pattern.fullmatch(value[:LONGEST_VALUE], timeout=LONGEST_MATCH_S)
+    except TimeoutError:
+        _slow[pattern.pattern] = time.monotonic() + LEFT_OUT_S
+        raise TooSlowError from None
 
 
 def named_by_rules(
@@ -49,20 +72,25 @@ def named_by_rules(
 ) -> Named | None:
     """What the first matching rule makes of the pod, or None.
 
-    A rule that is no regular expression, or whose names stand for groups that its pattern lacks, is left
-    out; `problems` gathers that in words.
+    A rule that is no regular expression, takes too long, or whose names stand for groups that its pattern
+    lacks, is left out; `problems` gathers that in words.
     """
     matchers, wrong = _compiled(tuple(rules))
     if problems is not None:
         problems.update(wrong)
     for matcher in matchers:
-        found = matcher.match(pod, listing)
-        if found is None:
-            continue
         rule = matcher.rule
         try:
+            found = matcher.match(pod, listing)
+        except TooSlowError:
+            if problems is not None:
+                problems.add(f"rule {quoted(rule.name)} is left out: its pattern takes too long")
+            continue
+        if found is None:
+            continue
+        try:
             return Named(rule.name, found.expand(rule.model).strip(), found.expand(rule.variant).strip())
-        except (re.error, IndexError) as error:
+        except (regex.error, IndexError) as error:
             if problems is not None:
                 problems.add(f"rule {quoted(rule.name)} is left out: {error} in the names that it gives")
     return None
@@ -73,9 +101,9 @@ def _compiled(rules: tuple[Rule, ...]) -> tuple[tuple[Matcher, ...], tuple[str, 
     matchers, wrong = [], []
     for rule in rules:
         try:
-            namespace = re.compile(rule.namespace) if rule.namespace else None
-            matchers.append(Matcher(rule, re.compile(rule.pattern), namespace))
-        except (re.error, OverflowError, RecursionError) as error:
+            namespace = regex.compile(rule.namespace) if rule.namespace else None
+            matchers.append(Matcher(rule, regex.compile(rule.pattern), namespace))
+        except (regex.error, OverflowError, RecursionError) as error:
             wrong.append(f"rule {quoted(rule.name)} is left out: no regular expression ({error})")
     return tuple(matchers), tuple(wrong)
 
