@@ -151,7 +151,7 @@ def kind_by_kind(objects: Sequence[Object]) -> list[Object]:
 
 
 def apart(value: Any) -> Any:
-    """The same with nothing in it shared, which YAML would write as an anchor; kubectl writes none."""
+    """The same with nothing in it shared: YAML would write that as an anchor, and kubectl writes none."""
     return json.loads(json.dumps(value))
 
 
@@ -215,7 +215,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 @given(st.data())
 def test_one_thing_that_is_spoiled_harms_at_most_its_own_object(data: st.DataObject) -> None:
     cluster = data.draw(clusters())
-    whole = listing(cluster.objects)
+    whole = apart(listing(cluster.objects))
     path = data.draw(st.sampled_from([p for p in places(whole["items"]) if len(p) > 1]))
     inner: Any = whole["items"]
     kind, name = inner[path[0]]["kind"], inner[path[0]]["metadata"]["name"]
