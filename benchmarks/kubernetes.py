@@ -4,14 +4,15 @@ Run: python -m benchmarks.kubernetes [--nodes 10000] [--pods 60000] [--indent] |
 
 Each step runs in a process of its own, on a new SQLite database. `CPU` are its seconds of work, which a busy
 machine hardly lengthens; its memory is the most that the process ever had resident. Without `--file` the list
-is synthetic. The first import must keep a limit: 5 s and 400 MiB up to 2,000 nodes, 40 s and 1,500 MiB up to
-10,000.
+is synthetic. The command must keep a limit on an empty desk, from its start to its end: 5 s and 400 MiB up to
+2,000 nodes, 40 s and 1,500 MiB up to 10,000.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import io
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -29,6 +31,8 @@ from benchmarks.clusters import GPU, write_cluster
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMITS = ((2_000, 5, 400), (10_000, 40, 1_500))
+
+COMMAND = "import_kubernetes"
 
 Result = dict[str, Any]
 """What a step tells: the seconds of its parts, and numbers that it saw."""
@@ -98,12 +102,22 @@ def one_less(path: Path) -> Result:
     return brought(path, one_pod_less=True)
 
 
+def commanded(path: Path) -> Result:
+    """What an operator runs: the command, from its start to its end."""
+    from django.core.management import execute_from_command_line
+
+    with redirect_stdout(io.StringIO()):
+        execute_from_command_line(["manage.py", "import_kubernetes", str(path)])
+    return {"took": {}}
+
+
 STEPS: dict[str, Callable[[Path], Result]] = {
     "json.load": plain,
     "look": looked_at,
     "import, first": brought,
     "import, unchanged": brought,
     "import, one pod less": one_less,
+    COMMAND: commanded,
 }
 
 
@@ -117,6 +131,14 @@ def peak_mib() -> int:
 # ---------------------------------------------------------------- the parent
 
 
+def new_desk(folder: Path) -> dict[str, str]:
+    """The environment of a desk with an empty database."""
+    environment = os.environ | {"DATA_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "llmgw_admin.settings"}
+    environment.pop("DATABASE_URL", None)
+    subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, env=environment, check=True)
+    return environment
+
+
 def run(step: str, path: Path, environment: dict[str, str]) -> Result:
     begin = perf_counter()
     words = [sys.executable, "-m", "benchmarks.kubernetes", "--step", step, "--file", str(path)]
@@ -126,11 +148,10 @@ def run(step: str, path: Path, environment: dict[str, str]) -> Result:
 
 
 def measure(path: Path, folder: Path) -> bool:
-    """Print a line for each part of each step; whether the first import kept its limit."""
-    environment = os.environ | {"DATA_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "llmgw_admin.settings"}
-    environment.pop("DATABASE_URL", None)
-    subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, env=environment, check=True)
-    results = {step: run(step, path, environment) for step in STEPS}
+    """Print a line for each part of each step; whether the command kept its limit."""
+    desk = new_desk(folder / "steps")
+    results = {step: run(step, path, desk) for step in STEPS if step != COMMAND}
+    results[COMMAND] = run(COMMAND, path, new_desk(folder / "command"))
     nodes, pods = results["look"]["nodes"], results["look"]["pods"]
     print(f"{nodes:,} nodes, {pods:,} pods, {path.stat().st_size / 2**20:,.0f} MiB")
     yardstick = results["json.load"]["took"]["json.load"][1]
@@ -145,9 +166,9 @@ def measure(path: Path, folder: Path) -> bool:
     _, seconds, memory = next((limit for limit in LIMITS if nodes <= limit[0]), (0, 0, 0))
     if not seconds:
         return True
-    worst = results["import, first"]
-    kept = bool(worst["in all"][0] <= seconds and worst["peak"] <= memory)
-    print(f"limit of the first import: {seconds} s and {memory:,} MiB: {'kept' if kept else 'BROKEN'}")
+    command = results[COMMAND]
+    kept = bool(command["in all"][0] <= seconds and command["peak"] <= memory)
+    print(f"limit of the command: {seconds} s and {memory:,} MiB: {'kept' if kept else 'BROKEN'}")
     return kept
 
 
@@ -175,7 +196,7 @@ def main() -> None:
                 shutil.copyfileobj(packed, plain_file)
         else:
             path = options.file.resolve()
-        kept = measure(path, Path(folder) / "desk")
+        kept = measure(path, Path(folder))
     sys.exit(0 if kept else 1)
 
 

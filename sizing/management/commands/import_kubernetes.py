@@ -34,6 +34,7 @@ class Command(DeskCommand):
         "Bring in the cluster as kubectl lists it: nodes with their GPUs, and pods as replicas of models. "
         "Made for: kubectl get nodes,pods,pdb -A -o json | manage.py import_kubernetes -"
     )
+    requires_system_checks = []  # they would take longer than a small list
 
     brought = False
     """Whether the list is imported for good, whatever fails after that."""
