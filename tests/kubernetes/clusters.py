@@ -171,7 +171,9 @@ def nodes(draw: st.DrawFn, name: str, whole_mib: bool = False, calm: bool = Fals
     if "taints" in flaws:
         # The API server refuses two of one key and effect.
         of = lambda taint: (taint["key"], taint["effect"])  # noqa: E731
-        taints = draw(st.lists(st.sampled_from(TAINTS), min_size=1, max_size=2, unique_by=of))
+        taints = [
+            dict(one) for one in draw(st.lists(st.sampled_from(TAINTS), min_size=1, max_size=2, unique_by=of))
+        ]
     ready = draw(st.sampled_from(("False", "Unknown", None))) if "not ready" in flaws else "True"
     cordoned = True if "cordoned" in flaws else draw(st.sampled_from((None, False)))
     if cordoned and draw(st.booleans()):
