@@ -94,19 +94,15 @@ def compare(stored: Document, brought: Document, gone: Gone) -> Difference:
 
 
 def _node_words(before: NodeEntry, after: NodeEntry) -> list[str]:
-    words = [
-        f"{label} {_said(old)} → {_said(new)}"
-        for label, old, new in (
-            ("ready", before.ready, after.ready),
-            ("schedulable", before.schedulable, after.schedulable),
-            ("stale", before.stale, after.stale),
-            ("CPU", before.cpu_millis, after.cpu_millis),
-            ("host memory", before.memory_mib, after.memory_mib),
-            ("pods", before.pods, after.pods),
-            ("kept by", before.source or "hand", after.source or "hand"),
-        )
-        if old != new
-    ]
+    words = _different(
+        ("ready", before.ready, after.ready),
+        ("schedulable", before.schedulable, after.schedulable),
+        ("stale", before.stale, after.stale),
+        ("CPU", before.cpu_millis, after.cpu_millis),
+        ("host memory", before.memory_mib, after.memory_mib),
+        ("pods", before.pods, after.pods),
+        ("kept by", before.source or "hand", after.source or "hand"),
+    )
     if before.labels != after.labels:
         keys = sorted(k for k in before.labels | after.labels if before.labels.get(k) != after.labels.get(k))
         words.append(f"labels: {_few(keys)}")
@@ -122,36 +118,28 @@ def _node_words(before: NodeEntry, after: NodeEntry) -> list[str]:
 
 
 def _replica_words(before: ReplicaEntry, after: ReplicaEntry) -> list[str]:
-    return [
-        f"{label} {_said(old)} → {_said(new)}"
-        for label, old, new in (
-            ("state", before.state, after.state),
-            ("model", before.model, after.model),
-            ("variant", before.variant, after.variant),
-            ("started", before.started_at, after.started_at),
-            ("endpoint", before.endpoint, after.endpoint),
-            ("benchable", before.benchable, after.benchable),
-            ("priority", before.priority, after.priority),
-            ("kept by", before.source or "hand", after.source or "hand"),
-            ("on", _places(before), _places(after)),
-        )
-        if old != new
-    ]
+    return _different(
+        ("state", before.state, after.state),
+        ("model", before.model, after.model),
+        ("variant", before.variant, after.variant),
+        ("started", before.started_at, after.started_at),
+        ("endpoint", before.endpoint, after.endpoint),
+        ("benchable", before.benchable, after.benchable),
+        ("priority", before.priority, after.priority),
+        ("kept by", before.source or "hand", after.source or "hand"),
+        ("on", _places(before), _places(after)),
+    )
 
 
 def _model_words(before: ModelEntry, after: ModelEntry) -> list[str]:
-    words = [
-        f"{label} {_said(old)} → {_said(new)}"
-        for label, old, new in (
-            ("priority", before.priority, after.priority),
-            ("preemption policy", before.preemption_policy, after.preemption_policy),
-            ("min. replicas", before.min_replicas, after.min_replicas),
-            ("max. replicas", before.max_replicas, after.max_replicas),
-            ("workload", before.workload, after.workload),
-            ("owner", before.owner, after.owner),
-        )
-        if old != new
-    ]
+    words = _different(
+        ("priority", before.priority, after.priority),
+        ("preemption policy", before.preemption_policy, after.preemption_policy),
+        ("min. replicas", before.min_replicas, after.min_replicas),
+        ("max. replicas", before.max_replicas, after.max_replicas),
+        ("workload", before.workload, after.workload),
+        ("owner", before.owner, after.owner),
+    )
     old_variants, new_variants = before.variants or {}, after.variants or {}
     for name in sorted(new_variants):
         known = old_variants.get(name)
@@ -160,6 +148,11 @@ def _model_words(before: ModelEntry, after: ModelEntry) -> list[str]:
         elif known != new_variants[name]:
             words.append(f"variant {name}")
     return words
+
+
+def _different(*fields: tuple[str, object, object]) -> list[str]:
+    """In words, the fields (label, before, after) that are not alike."""
+    return [f"{label} {_said(old)} → {_said(new)}" for label, old, new in fields if old != new]
 
 
 def _places(replica: ReplicaEntry) -> str:
