@@ -5,9 +5,13 @@ import os
 import shutil
 import tempfile
 
-if "DATA_DIR" not in os.environ:
+# Each process of a run in several has a folder of its own, not the one of the process that started the run.
+given = os.environ.get("DATA_DIR")
+inherited = "PYTEST_XDIST_WORKER" in os.environ and given == os.environ.get("TEST_RUN_DATA_DIR")
+if given is None or inherited:
     os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="llmgw-admin-tests-")
     atexit.register(shutil.rmtree, os.environ["DATA_DIR"], ignore_errors=True)
+    os.environ.setdefault("TEST_RUN_DATA_DIR", os.environ["DATA_DIR"])
 # What the shell says of the operator's own desk is no part of a test.
 for name in ("DEBUG", "HTTPS", "SECRET_KEY", "SECRET_KEY_FILE"):
     os.environ.pop(name, None)

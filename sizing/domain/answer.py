@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
-from sizing.domain.blocked import blocked_sentences, say
+from sizing.domain.blocked import blocked_sentences
 from sizing.domain.catalog import Catalog, Question, unmet_words
 from sizing.domain.changes import Change, Trial
 from sizing.domain.fleet import Fleet
-from sizing.domain.preemption import Preemption, node_preemption
+from sizing.domain.node_table import NodeTable
+from sizing.domain.placing import Plan, place
+from sizing.domain.preemption import Preemption
+from sizing.domain.preemption.ledger import without
 from sizing.domain.reach import Reach, reach
-from sizing.domain.reasons import LADDER, Survey, survey
+from sizing.domain.reasons import Survey, survey
 from sizing.domain.sizing import Count
 from sizing.domain.specs import SERVING_STATES, MeasurementSpec, ReplicaSpec
-from sizing.domain.staleness import why_stale
+from sizing.domain.staleness import cause_of, too_old
+from sizing.domain.supposing import suppose
 from sizing.domain.wording import NAMES_SHOWN
 
 _CLOCKS = timedelta(minutes=5)
@@ -71,20 +74,27 @@ class Answer:
         return self._explained[1]
 
     @property
+    def awaited(self) -> Change | None:
+        """What draining replicas will give once they end; None where nothing, and where it fits. It has no
+        `as_if` where they are too many to ask with."""
+        return self._explained[2]
+
+    @property
     def blocked(self) -> list[str]:
         """Why it does not fit, in sentences; empty where it does."""
         return self._explained[0]
 
     @cached_property
-    def _explained(self) -> tuple[list[str], list[Change]]:
+    def _explained(self) -> tuple[list[str], list[Change], Change | None]:
         if self.fits:
-            return [], []
+            return [], [], None
         found = self.survey
         trial = Trial(self.catalog, self.fleet, self.question, self.reach, found)
         sentences = blocked_sentences(self.fleet, self.count, found, self.preemption)
         draining = trial.draining()
         changes = trial.smallest_changes()
-        return [*sentences, *([draining] if draining else []), *map(str, changes)], changes
+        told = [draining, *changes] if draining else changes
+        return [*sentences, *map(str, told)], changes, draining
 
     @cached_property
     def reasons(self) -> list[str]:
@@ -99,58 +109,49 @@ class Answer:
     @property
     def nodes(self) -> list[dict[str, Any]]:
         """An entry for every node, by name."""
-        found = self.survey
-        stopping = node_preemption(self.fleet, self.count.model, self.count.variant)
-        after = self._after()
-        return [
-            {
-                "node": node.name,
-                "code": code,
-                "fits": fits,
-                "numbers": found.numbers(place),
-                "holders": sorted(self.fleet.holders_on(place)),
-                "preemption": stopping[place],
-                "after": after.get(place),
-                "say": say(found, int(found.rung[place]), np.array([place])),
-            }
-            for place, (node, code, fits) in enumerate(
-                zip(self.fleet.hardware.nodes, found.codes, found.fits, strict=True)
-            )
-        ]
+        return self.node_rows()
 
-    def _after(self) -> dict[int, dict[str, Any]]:
-        """By number of each node that victims sit on: who stops there, and what it takes then."""
-        if not self.reach.victims:
-            return {}
-        stops: dict[int, list[str]] = {}
-        for victim in self.reach.victims:
-            for node in self.fleet.replicas[victim.name].nodes:
-                stops.setdefault(node, []).append(victim.name)
-        then = survey(
-            self.fleet.with_replicas(removed=[v.name for v in self.reach.victims]), self.count.variant
-        )
-        return {
-            node: {
-                "stops": names,
-                "code": LADDER[then.rung[node]],
-                "fits": int(then.taken[node]),
-                "numbers": then.numbers(node),
-            }
-            for node, names in stops.items()
-        }
+    def node_table(self) -> NodeTable:
+        """The nodes, to count and to page through; found anew each time, as `survey` is."""
+        return NodeTable(self.fleet, self.count, self.reach.victims)
+
+    def node_counts(self) -> list[tuple[str, int, int]]:
+        """Each code that there is, its nodes, and what they take (see `NodeTable.counts`)."""
+        return self.node_table().counts()
+
+    def node_rows(
+        self, codes: Collection[str] | None = None, start: int = 0, stop: int | None = None
+    ) -> list[dict[str, Any]]:
+        """Entries of the nodes with these codes (None: of all), by name, from `start` up to `stop`."""
+        return self.node_table().rows(codes, start, stop)
+
+    @property
+    def plan(self) -> Plan:
+        """Where the missing replicas that can be had would go once the victims have stopped."""
+        freed = without(self.fleet, [victim.name for victim in self.reach.victims])
+        return place(freed, self.count.variant, self.reach.had)
 
     def stale(self, now: datetime) -> str | None:
         """Why the measurement is stale, or None."""
         measured = self.count.measurement
-        profile = self.catalog.profiles[measured.profile]
-        return why_stale(measured, self.count.variant, profile, self.fleet, now)
+        return self._outdated or too_old(measured.measured_at, self.catalog.profiles[measured.profile], now)
+
+    @cached_property
+    def _outdated(self) -> str | None:
+        """What changed since the measurement: it looks at every running replica, so it is kept."""
+        return cause_of(self.count.measurement, self.count.variant, self.fleet)
 
     def age_s(self, now: datetime) -> int:
         """Age of the measurement in whole seconds."""
         return max(int((now - self.count.measurement.measured_at).total_seconds()), 0)
 
-    def as_dict(self, now: datetime, explain_nodes: bool = False) -> dict[str, Any]:
-        """The public form at a moment; lists of the original interface are left out where empty."""
+    def as_dict(
+        self, now: datetime, explain_nodes: bool = False, victims: int | None = None
+    ) -> dict[str, Any]:
+        """The public form at a moment; lists of the original interface are left out where empty.
+
+        victims: how many are told one by one (None: all).
+        """
         counted, measured = self.count, self.count.measurement
         stale = self.stale(now)
         result: dict[str, Any] = {
@@ -160,6 +161,7 @@ class Answer:
             "profile": measured.profile,
             "variant": counted.variant.name,
             "utilization": float(self.question.utilization),
+            **({"as_if": list(self.question.as_if)} if self.question.as_if else {}),
             "needed": counted.needed,
             "current": counted.current,
             "more": counted.more,
@@ -171,11 +173,11 @@ class Answer:
         }
         if self.blocked:
             result["blocked"] = list(self.blocked)
-            result["changes"] = [asdict(change) for change in self.changes]
+            result["changes"] = [change.as_dict() for change in self.changes]
         if self.reach.victims:
-            result["preempts"] = sorted({victim.model for victim in self.reach.victims})
+            result["preempts"] = [told["model"] for told in self._stopped]
         result |= {
-            "preemption": self._preemption_form(),
+            "preemption": self._preemption_form(victims),
             "current_tok_per_sec": float(counted.current_tok_per_sec),
             "measurement": {
                 "measured_at": _timestamp(measured.measured_at),
@@ -185,28 +187,31 @@ class Answer:
                 "bound": measured.bound,
             },
             "reasons": list(self.reasons),
-            "warnings": [
-                *_measurement_warnings(measured, stale),
-                *self._unmet_warning(),
-                *([_FUTURE.format(counted.variant.name)] if measured.measured_at > now + _CLOCKS else []),
-                *counted.warnings,
-            ],
+            "warnings": self.warnings(now),
         }
         if explain_nodes:
             result["nodes"] = self.nodes
         return result
+
+    def warnings(self, now: datetime) -> list[str]:
+        """What is odd about the measurement and about what runs, at a moment."""
+        measured = self.count.measurement
+        return [
+            *_measurement_warnings(measured, self.stale(now)),
+            *self._unmet_warning(),
+            *([_FUTURE.format(measured.variant)] if measured.measured_at > now + _CLOCKS else []),
+            *self.count.warnings,
+        ]
 
     def _unmet_warning(self) -> list[str]:
         measured = self.count.measurement
         unmet = self.catalog.unmet.get((measured.model, measured.variant, measured.profile))
         return [f"{unmet_words(unmet)}; the figure is older"] if unmet else []
 
-    def _preemption_form(self) -> dict[str, Any] | None:
+    def _preemption_form(self, most: int | None) -> dict[str, Any] | None:
         if self.preemption is None:
             return None
-        found, models = self.preemption, self.fleet.models
-        stopped = Counter(victim.model for victim in found.victims)
-        serving = Counter(v.model for v in found.victims if v.state in SERVING_STATES)
+        found = self.preemption
         form: dict[str, Any] = {
             "victims": [
                 {
@@ -216,23 +221,31 @@ class Answer:
                     "nodes": [node for node, _ in victim.placement],
                     "tok_per_sec": self._lost(victim),
                 }
-                for victim in found.victims
+                for victim in found.victims[:most]
             ],
-            "models": [
-                {
-                    "model": name,
-                    "stopped": count,
-                    "left": len(self.fleet.serving(name)) - serving[name],
-                    "min_replicas": models[name].min_replicas,
-                }
-                for name, count in sorted(stopped.items())
-            ],
+            "models": [dict(told) for told in self._stopped],
             "optimal": found.optimal,
             "why": list(found.why_not_cheaper),
         }
         if found.bound is not None:
             form["bound"] = asdict(found.bound)
         return form
+
+    @cached_property
+    def _stopped(self) -> list[dict[str, Any]]:
+        """The models that would lose replicas, by name; kept, for it looks at all of their replicas."""
+        victims, models = self.reach.victims, self.fleet.models
+        stopped = Counter(victim.model for victim in victims)
+        serving = Counter(victim.model for victim in victims if victim.state in SERVING_STATES)
+        return [
+            {
+                "model": name,
+                "stopped": count,
+                "left": len(self.fleet.serving(name)) - serving[name],
+                "min_replicas": models[name].min_replicas,
+            }
+            for name, count in sorted(stopped.items())
+        ]
 
     def _lost(self, victim: ReplicaSpec) -> float | None:
         """What a victim serves, measured on its model's profile, else on the one asked; None: unknown."""
@@ -245,7 +258,8 @@ class Answer:
 
 
 def answer(catalog: Catalog, fleet: Fleet, question: Question) -> Answer:
-    """Answer a question; QuestionError where it has no answer."""
+    """Answer a question, as if what it supposes were so; QuestionError where it has no answer."""
+    catalog, fleet = suppose(catalog, fleet, question)
     return Answer(catalog, fleet, question, reach(catalog, fleet, question))
 
 

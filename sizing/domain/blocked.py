@@ -8,19 +8,20 @@ from collections.abc import Iterable
 import numpy as np
 
 from sizing.domain.fleet import Fleet
-from sizing.domain.hardware import Hardware, Ints, untolerated
+from sizing.domain.hardware import Hardware, Ints
 from sizing.domain.preemption import Preemption
 from sizing.domain.preemption.ledger import STOPPABLE_STATES
 from sizing.domain.reasons import LADDER, RUNG, Survey
 from sizing.domain.sizing import Count
 from sizing.domain.specs import ReplicaSpec, VariantSpec
+from sizing.domain.taints import untolerated
 from sizing.domain.wording import NAMES_SHOWN, claim, names, needs, number, plural
 
 
 def blocked_sentences(fleet: Fleet, counted: Count, now: Survey, preemption: Preemption | None) -> list[str]:
     """The answer in replicas, what stopping others gives, a line for each group of nodes, fragmentation."""
     return [
-        _headline(counted),
+        headline(counted),
         *_stopping(fleet, counted, preemption),
         *_leftover_shares(counted, now),
         *_node_lines(now),
@@ -28,7 +29,8 @@ def blocked_sentences(fleet: Fleet, counted: Count, now: Survey, preemption: Pre
     ]
 
 
-def _headline(counted: Count) -> str:
+def headline(counted: Count) -> str:
+    """The answer in replicas: how many of those that are missing fit, and what the others need."""
     reachable = min(counted.free_room, counted.more)
     missing = counted.more - reachable
     fits = "fits" if reachable == 1 else "fit"

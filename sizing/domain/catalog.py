@@ -22,7 +22,8 @@ class QuestionError(Exception):
 class Question:
     """This model shall serve `tokens_per_sec` output tokens per second on a profile.
 
-    `utilization` in (0, 1] is the share of the measured throughput to plan with.
+    `utilization` in (0, 1] is the share of the measured throughput to plan with. `as_if`: what to suppose
+    of the cluster, in order (see `sizing.domain.supposing`).
     """
 
     model: str
@@ -30,6 +31,7 @@ class Question:
     profile: str | None = None
     variant: str | None = None
     utilization: Decimal = Decimal(1)
+    as_if: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,16 @@ class Catalog:
         unmet = {key: m for key, m in unmet.items() if key not in newest or m.newer_than(newest[key])}
         return cls({m.name: m for m in models}, {p.name: p for p in profiles}, newest, unmet)
 
+    def model(self, name: str) -> ModelSpec:
+        """The model of that name; QuestionError where there is none."""
+        model = self.models.get(name)
+        if model is None:
+            raise QuestionError("not_found", f'no model "{name}"')
+        return model
+
     def resolve(self, question: Question) -> tuple[ModelSpec, VariantSpec, MeasurementSpec]:
         """The model, variant and measurement that answer a question; QuestionError tells what there is."""
-        model = self.models.get(question.model)
-        if model is None:
-            raise QuestionError("not_found", f'no model "{question.model}"')
+        model = self.model(question.model)
         profile = self._profile(model, question)
         if question.variant is not None:
             names = [v.name for v in model.variants]

@@ -7,18 +7,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from sizing.domain.blocked import protected
 from sizing.domain.catalog import Catalog, Question, QuestionError
-from sizing.domain.fleet import Fleet, empty
+from sizing.domain.fleet import Fleet
 from sizing.domain.moves import moves
+from sizing.domain.other_nodes import empty
 from sizing.domain.placement import room
 from sizing.domain.reach import Reach, reach
 from sizing.domain.reasons import RUNG, Survey, survey
 from sizing.domain.sizing import count
 from sizing.domain.specs import ModelSpec, NodeSpec
+from sizing.domain.supposing import FLAGS, MOST_SUPPOSED, supposed_too, supposition
 from sizing.domain.wording import names as names_of
 from sizing.domain.wording import number
 
@@ -32,23 +35,39 @@ NEW_NODES_TRIED = 2
 
 @dataclass(frozen=True)
 class Change:
-    """A change to the cluster, a model or the question, and how many more missing replicas it gives."""
+    """A change to the cluster, a model or the question, and how many more missing replicas it gives.
+
+    `as_if` or `variant`: what asking the question with the change adds to it.
+    """
 
     text: str
     gain: int
     note: str = ""
+    as_if: tuple[str, ...] = ()
+    variant: str | None = None
 
     def __str__(self) -> str:
         return f"{self.text}: +{number(self.gain)}" + (f" ({self.note})" if self.note else "")
 
+    def as_dict(self) -> dict[str, Any]:
+        """The public form, with the one of `as_if` and `variant` that there is."""
+        form: dict[str, Any] = {"text": self.text, "gain": self.gain, "note": self.note}
+        return form | ({"variant": self.variant} if self.variant else {"as_if": list(self.as_if)})
 
-# Cheapest first: a flag of a node, a process, a machine to mend.
-_FLAGS: tuple[tuple[str, str, dict[str, bool]], ...] = (
-    ("node_cordoned", "uncordon {}", {"schedulable": True}),
-    ("used_outside", "stop what runs outside replicas on {}", {"outside": False}),
-    ("node_not_ready", "bring {} back to ready", {"ready": True}),
-    ("node_stale", "let {} be seen again", {"stale": False}),
-    ("gpu_unhealthy", "repair the unhealthy GPUs of {}", {"healthy": True}),
+    def asked(self, question: Question) -> Question:
+        """The question with the change."""
+        as_if = supposed_too(question.as_if, self.as_if)
+        return replace(question, variant=self.variant or question.variant, as_if=as_if)
+
+
+# A node's code, what it takes in words, and as a supposition. Cheapest first: a flag of a node, a
+# process, a machine to mend.
+_FLAGS = (
+    ("node_cordoned", "uncordon {}", "uncordon"),
+    ("used_outside", "stop what runs outside replicas on {}", "nothing_outside"),
+    ("node_not_ready", "bring {} back to ready", "ready"),
+    ("node_stale", "let {} be seen again", "seen"),
+    ("gpu_unhealthy", "repair the unhealthy GPUs of {}", "healthy"),
 )
 
 
@@ -98,7 +117,7 @@ class Trial:
         catalog = replace(self.catalog, models={**self.catalog.models, changed.name: changed})
         return self._gain(self.fleet.with_models(models), catalog)
 
-    def draining(self) -> str | None:
+    def draining(self) -> Change | None:
         """What the end of draining replicas gives, and of which; None where it gives nothing."""
         leaving = sorted(self.fleet.draining)
         most = self._gain(self.fleet.with_replicas(removed=leaving)) if leaving else 0
@@ -109,7 +128,10 @@ class Trial:
             if self._gain(self.fleet.with_replicas(removed=others)) == most:
                 leaving = others
         verb = "ends" if len(leaving) == 1 else "end"
-        return f"when draining {names_of(leaving)} {verb}: +{number(most)}"
+        # Of more than may be supposed the question cannot be asked again.
+        ended = [supposition("ended", name) for name in leaving[: MOST_SUPPOSED + 1]]
+        as_if = tuple(ended) if len(ended) <= MOST_SUPPOSED else ()
+        return Change(f"when draining {names_of(leaving)} {verb}", most, as_if=as_if)
 
     def _raise_limit(self) -> Iterator[Change]:
         counted = self.now.count
@@ -119,7 +141,8 @@ class Trial:
         if gain > 0:
             limit = counted.current + self.now.had + gain
             old = number(counted.model.max_replicas or 0)
-            yield Change(f"raise max_replicas from {old} to {number(limit)}", gain)
+            as_if = supposition("max_replicas", str(limit))
+            yield Change(f"raise max_replicas from {old} to {number(limit)}", gain, as_if=(as_if,))
 
     def _lower_minimum(self) -> Iterator[Change]:
         if self.now.preemption is None or "protected_by_minimum" not in self.now.preemption.reasons:
@@ -133,8 +156,10 @@ class Trial:
             model = fleet.models[name]
             gain = self._with_model(replace(model, min_replicas=model.min_replicas - 1))
             if gain > 0:
-                least = number(model.min_replicas - 1)
-                yield Change(f"lower min_replicas of {model.name} to {least}", gain)
+                least = model.min_replicas - 1
+                as_if = supposition("min_replicas", model.name, str(least))
+                text = f"lower min_replicas of {model.name} to {number(least)}"
+                yield Change(text, gain, as_if=(as_if,))
 
     def _other_variants(self) -> Iterator[Change]:
         counted = self.now.count
@@ -152,16 +177,17 @@ class Trial:
             # Another variant serves another rate, so what counts is how much of the wish is served.
             if other.had * other.count.measurement.tok_per_sec > self._served():
                 note = "" if other.had == other.count.more else f"of {number(other.count.more)} that it needs"
-                yield Change(f"variant {variant.name}", other.had, note)
+                yield Change(f"variant {variant.name}", other.had, note, variant=variant.name)
 
     def _served(self) -> Decimal:
         """Tokens per second of the missing replicas that can be had now."""
         return self.now.had * self.now.count.measurement.tok_per_sec
 
-    def _nodes_as_if(self, kinds: tuple[tuple[str, str, dict[str, bool]], ...]) -> Iterator[Change]:
+    def _nodes_as_if(self, kinds: tuple[tuple[str, str, str], ...]) -> Iterator[Change]:
         if self._limit_binds():
             return
-        for code, text, flags in kinds:
+        for code, text, kind in kinds:
+            flags = FLAGS[kind]
             nodes = np.flatnonzero(self.found.rung == RUNG[code])
             if not len(nodes):
                 continue
@@ -171,7 +197,8 @@ class Trial:
             for node in best.tolist():
                 gain = self._gain(self.fleet.as_if([node], **flags))
                 if gain > 0:
-                    yield Change(text.format(self.fleet.hardware.nodes[node].name), gain)
+                    name = self.fleet.hardware.nodes[node].name
+                    yield Change(text.format(name), gain, as_if=(supposition(kind, name),))
 
     def _moves(self) -> Iterator[Change]:
         if self._limit_binds():
@@ -179,7 +206,8 @@ class Trial:
         for replica, source, target, fleet in islice(moves(self.fleet, self.found), MOVES_TRIED):
             gain = self._gain(fleet)
             if gain > 0:
-                yield Change(f"move {replica.name} from {source} to {target}", gain)
+                as_if = supposition("move", replica.name, target)
+                yield Change(f"move {replica.name} from {source} to {target}", gain, as_if=(as_if,))
                 return
 
     def _new_nodes(self) -> Iterator[Change]:
@@ -190,7 +218,8 @@ class Trial:
             if gain > 0:
                 kinds = Counter(gpu.type for gpu in node.gpus)
                 gpus = " and ".join(f"{number(n)} {kind}" for kind, n in sorted(kinds.items()))
-                yield Change(f"one more node like {node.name} ({gpus})", gain)
+                as_if = supposition("more_like", node.name)
+                yield Change(f"one more node like {node.name} ({gpus})", gain, as_if=(as_if,))
 
     def _gain_of_node(self, node: NodeSpec) -> int:
         counted = self.now.count

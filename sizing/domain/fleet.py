@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
 
 from sizing.domain.claims import claim_mib
 from sizing.domain.hardware import Bools, Hardware, Ints
+from sizing.domain.other_nodes import empty
 from sizing.domain.overlay import Overlay
 from sizing.domain.specs import (
     HOLDING_STATES,
@@ -173,10 +175,10 @@ class Fleet:
         changed = Fleet(self.hardware, self.models, now, merged, usage, origin=origin)
         return changed._carry_over(self, touched)
 
-    def as_if(self, nodes: Iterable[int], **flags: bool) -> Fleet:
+    def as_if(self, nodes: Iterable[int], told: bool = False, **flags: bool) -> Fleet:
         """The fleet as if some nodes, by number, were other than they are (see `Hardware.as_if`)."""
         return Fleet(
-            self.hardware.as_if(nodes, **flags),
+            self.hardware.as_if(nodes, told, **flags),
             self.models,
             self._replicas,
             self._by_model,
@@ -190,9 +192,12 @@ class Fleet:
         return Fleet(self.hardware, models, self._replicas, self._by_model, self._usage)
 
     def with_empty_node(self, like: NodeSpec) -> Fleet:
-        """The fleet with one more node of that kind (see `empty`)."""
-        # The name sorts behind all others, so that everything that is there keeps its place.
-        name = max(node.name for node in self.hardware.nodes) + "+"
+        """The fleet with one more node of that kind (see `empty`), named after it: `gpu-a1 +1`.
+
+        It stands behind all others, so that everything that is there keeps its place.
+        """
+        there = self.hardware.node_number
+        name = next(name for i in count(1) if (name := f"{like.name} +{i}") not in there)
         node = replace(empty(like), name=name)
         usage = self._usage.copy()
         for what, more in (
@@ -203,8 +208,7 @@ class Fleet:
             ("pods", 1),
         ):
             setattr(usage, what, np.append(getattr(usage, what), np.zeros(more, dtype=np.int64)))
-        hardware = Hardware([*self.hardware.nodes, node])
-        return Fleet(hardware, self.models, self._replicas, self._by_model, usage)
+        return Fleet(self.hardware.with_node(node), self.models, self._replicas, self._by_model, usage)
 
     def less(self, claimed: Ints, holders: Ints, cpu: Ints, host_memory: Ints, pods: Ints) -> Fleet:
         """The same replicas, as if so much less were held, by GPU and by node.
@@ -299,6 +303,11 @@ class Fleet:
         """By GPU: nobody holds any of it."""
         return self._unheld(_ALL)
 
+    @property
+    def holders(self) -> Ints:
+        """By GPU: how many replicas hold it; callers must not write to it."""
+        return self._usage.holders
+
     @cached_property
     def whole_free(self) -> Bools:
         """By GPU: a whole-GPU claim fits."""
@@ -354,12 +363,6 @@ class Fleet:
         """Pods by node, never below 0."""
         left: Ints = np.maximum(self.hardware.pods - self._usage.pods, 0)
         return left
-
-
-def empty(like: NodeSpec) -> NodeSpec:
-    """A node of that kind as it comes: open, its GPUs healthy, and with nothing on it."""
-    gpus = tuple(replace(gpu, healthy=True, used_outside_mib=0) for gpu in like.gpus)
-    return replace(like, gpus=gpus, ready=True, schedulable=True, stale=False)
 
 
 def _held_mib(variant: VariantSpec, memory_mib: int) -> int:

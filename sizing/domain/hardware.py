@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from sizing.domain.claims import claim_mib, fraction_below_need
 from sizing.domain.gpu_types import type_key
-from sizing.domain.specs import CLOSING_EFFECTS, NodeSpec, Taint, Toleration, VariantSpec
+from sizing.domain.other_nodes import as_if
+from sizing.domain.specs import NodeSpec, Taint, VariantSpec
+from sizing.domain.taints import untolerated
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -27,29 +29,17 @@ UNLIMITED = np.int64(2**62)
 
 _MEMO_LIMIT = 2048
 
-
-def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """Whether a toleration matches a taint.
-
-    https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/
-    """
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator == "Exists":
-        return True
-    return bool(toleration.key) and toleration.value == taint.value
-
-
-def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> list[Taint]:
-    """The taints that close a node to a variant with these tolerations."""
-    tolerations = tuple(tolerations)
-    return [
-        taint
-        for taint in taints
-        if taint.effect in CLOSING_EFFECTS and not any(tolerates(t, taint) for t in tolerations)
-    ]
+_BY_GPU = ("memory", "known", "outside", "healthy", "partition")
+_BY_NODE = (
+    "gpu_count",
+    "ready",
+    "schedulable",
+    "stale",
+    "running",
+    "cpu",
+    "host_memory",
+    "pods",
+)
 
 
 class Hardware:
@@ -167,11 +157,12 @@ class Hardware:
             found = self._memo[key] = compute()
         return found
 
-    def as_if(self, nodes: Iterable[int], **flags: bool) -> Hardware:
+    def as_if(self, nodes: Iterable[int], told: bool = False, **flags: bool) -> Hardware:
         """The hardware as if some nodes were other than they are.
 
         `ready`, `schedulable`, `stale`: flags of the nodes; `healthy=True`: all their GPUs are;
-        `outside=False`: nothing runs outside on them. The specs stay as they were.
+        `outside=False`: nothing runs outside on them. `told`: their specs say so too; else they stay as
+        they were, which is quicker.
         """
         numbers = list(nodes)
         other = copy(self)
@@ -188,6 +179,39 @@ class Hardware:
                 other.healthy = np.where(there, flags["healthy"], self.healthy)
             if not flags.get("outside", True):
                 other.outside = np.where(there, 0, self.outside)
+        if told:
+            specs = list(self.nodes)
+            for number in numbers:
+                specs[number] = as_if(specs[number], flags)
+            other.nodes = tuple(specs)
+        return other
+
+    def with_node(self, node: NodeSpec) -> Hardware:
+        """The hardware with one more node. It stands behind all others, whatever its name, so that everything
+        that is there keeps its place."""
+        other, one, number = copy(self), Hardware([node]), len(self.nodes)
+        other._memo = {}
+        other.__dict__.pop("mix", None)  # kept by the cached property
+        other.nodes = (*self.nodes, node)
+        other.node_number = self.node_number | {node.name: number}
+        first = len(self.gpu_node)
+        other.position = [*self.position, {index: first + at for index, at in one.position[0].items()}]
+        other.gpu_index = [*self.gpu_index, *one.gpu_index]
+        other.type_names, other._type_number = list(self.type_names), dict(self._type_number)
+        kinds = np.array([other._number_of_type(name) for name in one.type_names], dtype=np.int64)
+        other.gpu_type = np.append(self.gpu_type, kinds[one.gpu_type])
+        other.gpu_node = np.append(self.gpu_node, one.gpu_node + number)
+        for name in _BY_GPU + _BY_NODE:
+            setattr(other, name, np.append(getattr(self, name), getattr(one, name)))
+        other.memory_sizes, other.memory_class = np.unique(other.memory, return_inverse=True)
+        other._build_groups()
+        # A set of taints that is there already may be there twice.
+        other.taint_set = np.append(self.taint_set, len(self.taint_sets))
+        other.taint_sets = [*self.taint_sets, node.taints]
+        labels = node.labels.items()
+        by_label, by_key = self._nodes_by_label, self._label_keys
+        other._nodes_by_label = by_label | {pair: [*by_label.get(pair, ()), number] for pair in labels}
+        other._label_keys = by_key | {key: [*by_key.get(key, ()), number] for key, _ in labels}
         return other
 
     # What a variant may use -----------------------------------------------------------------

@@ -28,11 +28,18 @@ def moves(fleet: Fleet, now: Survey) -> Iterator[tuple[ReplicaSpec, str, str, Fl
         movable = [h for h in here if len(h.nodes) == 1 and h.spec.state in SERVING_STATES]
         enough = sorted((h for h in movable if len(h.gpus) >= missing), key=lambda h: len(h.gpus))
         for held in enough[:REPLICAS_TRIED]:
-            moved = _moved(fleet, held, source, now)
-            if moved is not None:
-                target, other = moved
+            found = _moved(fleet, held, source, now)
+            if found is not None:
+                target, other = found
                 names = fleet.hardware.nodes
                 yield held.spec, names[source].name, names[target].name, other
+
+
+def moved(fleet: Fleet, held: Held, target: int) -> Fleet | None:
+    """The fleet with a replica of one node on another node; None where that does not take it."""
+    variant = fleet.models[held.spec.model].variant(held.spec.variant)
+    without = fleet.with_replicas(removed=[held.spec.name])
+    return _placed(without, held, variant, target) if node_shares(without, variant)[target] else None
 
 
 def _moved(fleet: Fleet, held: Held, source: int, now: Survey) -> tuple[int, Fleet] | None:
@@ -48,9 +55,12 @@ def _moved(fleet: Fleet, held: Held, source: int, now: Survey) -> tuple[int, Fle
     if not len(takes):
         return None
     target = int(takes[np.argmin(taken[takes])])
-    gpus = _gpus_for(without, variant, target)
-    place = ((without.hardware.nodes[target].name, gpus),)
-    return target, without.with_replicas(added=[replace(held.spec, placement=place)])
+    return target, _placed(without, held, variant, target)
+
+
+def _placed(without: Fleet, held: Held, variant: VariantSpec, target: int) -> Fleet:
+    place = ((without.hardware.nodes[target].name, _gpus_for(without, variant, target)),)
+    return without.with_replicas(added=[replace(held.spec, placement=place)])
 
 
 def _gpus_for(fleet: Fleet, variant: VariantSpec, node: int) -> tuple[int, ...]:

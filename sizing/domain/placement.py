@@ -113,16 +113,16 @@ def _room_over_nodes(fleet: Fleet, variant: VariantSpec, shares: Ints) -> int:
     cap = host_cap(fleet, variant)[node]
     shares = shares[used]
     domain = hardware.domain(variant)[node]
-    contested = _contested(node, shares, cap)
-    clear = ~np.isin(domain, np.unique(domain[contested]))
+    joint = contested(node, shares, cap)
+    clear = ~np.isin(domain, np.unique(domain[joint]))
     total = _room_by_type(domain[clear], kind[clear], np.minimum(shares, cap)[clear], variant.nodes)
-    for number in np.unique(domain[contested]).tolist():
+    for number in np.unique(domain[joint]).tolist():
         here = domain == number
         total += joint_room(node[here], kind[here], shares[here], cap[here], variant.nodes)
     return total
 
 
-def _contested(node: Ints, shares: Ints, cap: Ints) -> Bools:
+def contested(node: Ints, shares: Ints, cap: Ints) -> Bools:
     """Places on nodes with several types whose host limit is below what these types take together."""
     _, inverse, count = np.unique(node, return_inverse=True, return_counts=True)
     together = np.bincount(inverse, weights=shares.astype(float))

@@ -18,7 +18,8 @@ class Count:
     """A question in replicas.
 
     `fitting` is what fits on the cluster; `allowed` what `max_replicas` leaves (None: unlimited);
-    `free_room` the smaller of the two.
+    `free_room` the smaller of the two. `others` are the measured rates of the serving replicas that run
+    another variant and are kept (0 where unmeasured).
     """
 
     model: ModelSpec
@@ -29,6 +30,7 @@ class Count:
     fitting: int
     allowed: int | None
     current_tok_per_sec: Decimal
+    others: tuple[Decimal, ...]
     warnings: tuple[str, ...]
 
     @property
@@ -73,14 +75,10 @@ def count(catalog: Catalog, fleet: Fleet, question: Question) -> Count:
     }
     rates[variant.name] = measurement.tok_per_sec
     nothing = Decimal(0)
-    others = [r for r in serving if r.variant != variant.name]
-    needed = replicas_needed(
-        question.tokens_per_sec,
-        measurement.tok_per_sec,
-        question.utilization,
-        [rates.get(r.variant, nothing) for r in others],
-    )
-    unmeasured = [r for r in others if r.variant not in rates]
+    kept = [r for r in serving if r.variant != variant.name]
+    others = tuple(rates.get(r.variant, nothing) for r in kept)
+    needed = replicas_needed(question.tokens_per_sec, measurement.tok_per_sec, question.utilization, others)
+    unmeasured = [r for r in kept if r.variant not in rates]
     allowed = None if model.max_replicas is None else max(model.max_replicas - len(serving), 0)
     return Count(
         model=model,
@@ -91,6 +89,7 @@ def count(catalog: Catalog, fleet: Fleet, question: Question) -> Count:
         fitting=room(fleet, variant),
         allowed=allowed,
         current_tok_per_sec=sum((rates.get(r.variant, nothing) for r in serving), nothing),
+        others=others,
         warnings=tuple(_warnings(fleet, serving, unmeasured, measurement)),
     )
 

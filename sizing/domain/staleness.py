@@ -24,7 +24,7 @@ def why_stale(
 
     Causes are known only of measurements that the desk took itself.
     """
-    return _cause(measured, variant, fleet) or too_old(measured.measured_at, profile, now)
+    return cause_of(measured, variant, fleet) or too_old(measured.measured_at, profile, now)
 
 
 def too_old(measured_at: datetime, profile: ProfileSpec, now: datetime) -> str | None:
@@ -35,7 +35,8 @@ def too_old(measured_at: datetime, profile: ProfileSpec, now: datetime) -> str |
     return f"older than {number(every)} h"
 
 
-def _cause(measured: MeasurementSpec, variant: VariantSpec, fleet: Fleet) -> str | None:
+def cause_of(measured: MeasurementSpec, variant: VariantSpec, fleet: Fleet) -> str | None:
+    """What changed since in the variant, the GPUs or the engine, in words, or None."""
     if measured.variant_shape and measured.variant_shape != shape_of(variant):
         return f"the variant changed: measured with {measured.variant_shape}, now {shape_of(variant)}"
     if measured.gpu_type:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from sizing.domain.fleet import Fleet
 from sizing.domain.gpu_types import type_key
-from sizing.domain.hardware import untolerated
 from sizing.domain.placement import room
 from sizing.domain.specs import SERVING_STATES, GpuSpec, NodeSpec, VariantSpec
+from sizing.domain.taints import untolerated
 from sizing.inventory.document import Document, Findings, GpuEntry, ModelEntry, NodeEntry
 from sizing.inventory.holding import Holder, gpu_words, holders_in
 from sizing.inventory.places import FilePlaces

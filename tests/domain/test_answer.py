@@ -88,7 +88,9 @@ def test_the_answer_has_every_figure() -> None:
             "1 node (b): 3 such GPUs in all, 4 are needed on one node",
             f"one more node like a (8 {H100}): +1",
         ],
-        "changes": [{"text": f"one more node like a (8 {H100})", "gain": 1, "note": ""}],
+        "changes": [
+            {"text": f"one more node like a (8 {H100})", "gain": 1, "note": "", "as_if": ["more_like:a"]}
+        ],
         "preemption": {"victims": [], "models": [], "optimal": True, "why": []},
         "current_tok_per_sec": 1000.0,
         "measurement": {

@@ -223,7 +223,7 @@ def test_a_rule_is_named_where_more_would_be_had_without_it(ask: Ask) -> None:
     assert ("protected_by_minimum" in result.reasons) == (searched(unprotected).gain > result.gives)
     may_preempt = replace(ask.model, preemption_policy="PreemptLowerPriority")
     if searched(with_model(ask, may_preempt)).gain > result.gives:
-        assert result.reasons == ("preemption_never",)
+        assert result.reasons[0] == "preemption_never"  # higher priorities may be in the way of the rest
     elif "preemption_never" in result.reasons:  # other rules bind as well
         assert searched(with_model(unprotected, may_preempt)).gain > result.gives
     if result.gives == ask.wanted:

@@ -19,10 +19,12 @@ from sizing.domain.specs import ModelSpec, VariantSpec
 NodePreemption = dict[str, int] | str | None
 
 
-def node_preemption(fleet: Fleet, model: ModelSpec, variant: VariantSpec) -> list[NodePreemption]:
-    """By node, in order of name, looked at alone: `{"gives": n}`, the further replicas (shares of a replica
-    where it spans nodes) to be had by stopping others, or where there are none and the node takes none now
-    the code of the rule that binds; None where no such rule matters.
+def node_preemption(
+    fleet: Fleet, model: ModelSpec, variant: VariantSpec, nodes: Ints | None = None
+) -> list[NodePreemption]:
+    """For these nodes, by number (None: all in order of name), each looked at alone: `{"gives": n}`, the
+    further replicas (shares of a replica where it spans nodes) to be had by stopping others, or where there
+    are none and the node takes none now the code of the rule that binds; None where no such rule matters.
     """
     field = field_of(fleet, model, variant)
     book = field.ledger
@@ -32,7 +34,10 @@ def node_preemption(fleet: Fleet, model: ModelSpec, variant: VariantSpec) -> lis
         return node_shares(book.without(fleet, stopped), variant) - now
 
     gives = without(field.candidates)
-    over = _over_minimum(field) & (gives > 0)
+    chosen = np.arange(len(gives)) if nodes is None else nodes
+    asked = np.zeros(len(gives), dtype=bool)
+    asked[chosen] = True
+    over = _over_minimum(field) & (gives > 0) & asked
     if over.any():
         gives = np.where(over, np.minimum(_within_minima(field, over, now), gives), gives)
     lower = without(field.reachable) > 0
@@ -41,7 +46,11 @@ def node_preemption(fleet: Fleet, model: ModelSpec, variant: VariantSpec) -> lis
     return [
         {"gives": n} if n else None if taken else code if low else "no_lower_priority" if some else None
         for n, taken, low, some in zip(
-            gives.tolist(), now.tolist(), lower.tolist(), anybody.tolist(), strict=True
+            gives[chosen].tolist(),
+            now[chosen].tolist(),
+            lower[chosen].tolist(),
+            anybody[chosen].tolist(),
+            strict=True,
         )
     ]
 

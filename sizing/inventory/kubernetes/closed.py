@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sizing.domain.hardware import untolerated
 from sizing.domain.specs import Taint, Toleration
+from sizing.domain.taints import untolerated
 from sizing.inventory.kubernetes.counted import ResourceCount
 from sizing.inventory.kubernetes.facts import NodeFacts
 
