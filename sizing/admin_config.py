@@ -9,10 +9,11 @@ class DeskAdminConfig(AdminConfig):
     def ready(self) -> None:
         super().ready()
         from django.contrib import admin
-        from django.contrib.auth.models import User
+        from django.contrib.auth.models import Group, User
 
-        from sizing.admin.people import PersonAdmin
+        from sizing.admin.people import PersonAdmin, RoleAdmin
 
-        # Django registers its own for users while it looks for admins, which is over now.
-        admin.site.unregister(User)
+        # Django registers its own for these while it looks for admins, which is over now.
+        admin.site.unregister([User, Group])
         admin.site.register(User, PersonAdmin)
+        admin.site.register(Group, RoleAdmin)

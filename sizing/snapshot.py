@@ -9,6 +9,8 @@ older than the last write that was committed before the question.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
@@ -48,6 +50,8 @@ Revision = tuple[int, int]
 
 MOST_CHANGES_PATCHED = 2000
 ANSWERS_KEPT = 1024
+# Each keeps a fleet of its own, of megabytes in a large cluster.
+SUPPOSING_KEPT = 8
 
 
 @dataclass
@@ -60,15 +64,17 @@ class Snapshot:
     replica_names: Overlay[int, str]
     node_names: dict[int, str]
     answers: dict[Question, Answer] = field(default_factory=dict)
+    supposing: dict[Question, Answer] = field(default_factory=dict)
 
     def answer(self, question: Question) -> Answer:
         """The answer to a question, kept for as long as the snapshot is."""
-        found = self.answers.get(question)
+        kept, most = (self.supposing, SUPPOSING_KEPT) if question.as_if else (self.answers, ANSWERS_KEPT)
+        found = kept.get(question)
         if found is None:
             found = answer(self.catalog, self.fleet, question)
-            if len(self.answers) >= ANSWERS_KEPT:
-                self.answers.clear()
-            self.answers[question] = found
+            if len(kept) >= most:
+                kept.clear()
+            kept[question] = found
         return found
 
 
@@ -76,9 +82,24 @@ _kept: Snapshot | None = None
 _lock = Lock()
 
 
+_pinned: ContextVar[Snapshot | None] = ContextVar("pinned", default=None)
+
+
+@contextmanager
+def pinned() -> Iterator[None]:
+    """Within it every look is at the snapshot of its beginning: for a page whose parts must agree."""
+    token = _pinned.set(current())
+    try:
+        yield
+    finally:
+        _pinned.reset(token)
+
+
 def current() -> Snapshot:
     """The snapshot of the last committed write (within a transaction: of its own writes too)."""
     global _kept
+    if (held := _pinned.get()) is not None:
+        return held
     kept = _kept
     revision = _newest()
     if kept is not None and revision is not None and kept.revision == revision:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import socket
 from collections.abc import Generator, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.core.cache import cache
+from django.db import connection
 from django.test import TransactionTestCase
 
 REQUIRE_ALL = os.environ.get("REQUIRE_ALL") == "1"
@@ -84,6 +88,13 @@ def no_network() -> Iterator[None]:
 def empty_cache() -> None:
     """Requests and sign-ins counted in one test do not hold up the next."""
     cache.clear()
+
+
+@pytest.fixture
+def groups(db: None) -> None:
+    """The groups as the migration makes them: a test that empties all tables may have come before."""
+    migration = importlib.import_module("sizing.migrations.0007_groups")
+    migration.make_groups(apps, SimpleNamespace(connection=connection))
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -17,8 +18,11 @@ from django.db.models import Count, IntegerField, Model, OuterRef, QuerySet, Sub
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
 from django.utils.text import capfirst
 
+from sizing.admin.deleting import shortened, without_parts
+from sizing.admin.lists import DeskChangeList, csv_view
 from sizing.inventory.document import Findings
 from sizing.models.locking import inventory_lock
 from sizing.services.editing.holders import holders_of
@@ -27,24 +31,9 @@ from sizing.templatetags.desk import NOTHING, num
 NAMES_SHOWN = 5
 CHANGES_SHOWN = 50
 DELETED_AT_ONCE = 500
-OBJECTS_SHOWN = 200
 ERRORS_SHOWN = 20
 WARNINGS_SHOWN = 5
 LABELS = {"gpus": "GPUs", "slo_met": "SLO met", "uuid": "UUID"}
-
-
-class DeskChangeList(ChangeList):
-    """A list that reads what its columns need in a constant number of queries."""
-
-    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet[Any]:
-        queryset = super().get_queryset(request, exclude_parameters)
-        return self.model_admin.for_list(queryset)  # type: ignore[attr-defined,no-any-return]
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        # Nothing is left out: so no "Show all".
-        if not self.query and not self.get_filters_params():
-            self.full_result_count = self.result_count
 
 
 class PlainNumber(forms.NumberInput):
@@ -79,6 +68,11 @@ class DeskModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return DeskChangeList
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(partial(csv_view, self))
+        name = f"{self.opts.app_label}_{self.opts.model_name}_csv"
+        return [path("csv/", view, name=name), *super().get_urls()]
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         field: Any = super().formfield_for_foreignkey(db_field, request, **kwargs)
@@ -156,9 +150,21 @@ class DeskModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     # Actions
 
     def confirmation(
-        self, request: HttpRequest, *, action: str, title: str, changes: Sequence[str], note: str, button: str
+        self,
+        request: HttpRequest,
+        *,
+        action: str,
+        title: str,
+        changes: Sequence[str],
+        note: str,
+        button: str,
+        hidden: int = 0,
+        effects: Sequence[str] = (),
     ) -> HttpResponse:
-        """A page that shows what the action will change, and does it when it is posted back."""
+        """A page that shows what the action will change, and does it when it is posted back.
+
+        hidden: how many more it changes than `changes` has. effects: what comes of it for others.
+        """
         return TemplateResponse(
             request,
             "admin/desk_confirm_action.html",
@@ -168,7 +174,8 @@ class DeskModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
                 "subtitle": None,
                 "opts": self.opts,
                 "changes": changes[:CHANGES_SHOWN],
-                "hidden": max(len(changes) - CHANGES_SHOWN, 0),
+                "hidden": max(len(changes) - CHANGES_SHOWN, 0) + hidden,
+                "effects": effects[:CHANGES_SHOWN],
                 "note": note,
                 "action": action,
                 "button": button,
@@ -179,9 +186,37 @@ class DeskModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             },
         )
 
-    def log_all(self, request: HttpRequest, objs: Sequence[Model], field: str) -> None:
+    def change_all(
+        self,
+        request: HttpRequest,
+        changing: QuerySet[Any],
+        values: dict[str, Any],
+        *,
+        done: str,
+        line: Callable[[Any], str],
+        **page: Any,
+    ) -> HttpResponse | None:
+        """Give all of these rows the values, once somebody has confirmed it; `page` as in `confirmation`.
+
+        done: what they are then, as in `cordoned`. line: what changes of one of them. None where it is done.
+        """
+        if request.POST.get("confirmed"):
+            with inventory_lock():
+                rows = list(changing)
+                self.model._default_manager.filter(pk__in=changing.order_by().values("pk")).update(**values)
+                self.log_all(request, rows, *values)
+            one, many = self.opts.verbose_name, self.opts.verbose_name_plural
+            said = f"{num(len(rows))} {f'{one} is' if len(rows) == 1 else f'{many} are'} {done} now."
+            self.message_user(request, said, messages.SUCCESS)
+            return None
+        shown = list(self.for_list(changing)[:CHANGES_SHOWN])
+        hidden = changing.count() - len(shown)
+        changes = [line(row) for row in shown]
+        return self.confirmation(request, changes=changes, hidden=hidden, **page)
+
+    def log_all(self, request: HttpRequest, objs: Sequence[Model], *fields: str) -> None:
         """Write one line of history for each of the objects that an action changed."""
-        message = [{"changed": {"fields": [field]}}]
+        message = [{"changed": {"fields": list(fields)}}]
         LogEntry.objects.log_actions(request.user.pk or 0, objs, CHANGE, message)
 
 
@@ -253,37 +288,6 @@ def moment(field: str, description: str) -> Any:
         return f"{value:%Y-%m-%d %H:%M}" if value else NOTHING
 
     return staticmethod(time)
-
-
-PARTS = "Bench file part: "
-"""How a line of Django's begins that names a piece of a file."""
-
-
-def without_parts(nested: Sequence[Any]) -> list[Any]:
-    """A nested list of objects without the pieces of files, which say nothing to anybody."""
-    kept = [without_parts(item) if isinstance(item, list) else item for item in nested]
-    return [item for item in kept if item != [] and not str(item).startswith(PARTS)]
-
-
-def shortened(nested: Sequence[Any]) -> list[Any]:
-    """A nested list of objects cut where a page of it would be no use."""
-    left = OBJECTS_SHOWN
-
-    def cut(items: Sequence[Any]) -> list[Any]:
-        nonlocal left
-        kept: list[Any] = []
-        for item in items:
-            if left <= 0:
-                kept.append("… and more")
-                break
-            if isinstance(item, list):
-                kept.append(cut(item))
-            else:
-                left -= 1
-                kept.append(item)
-        return kept
-
-    return cut(nested)
 
 
 def counted(queryset: QuerySet[Any], outer: str) -> Coalesce:

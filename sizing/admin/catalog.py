@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -13,13 +12,15 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from sizing.admin.base import DeskLines, DeskModelAdmin, HoldingAdmin, counted
+from sizing.admin.base import DeskModelAdmin, HoldingAdmin, counted
 from sizing.admin.fields import gpu_types_field, labels_field, tolerations_field
 from sizing.admin.kept import MadeAdmin
 from sizing.admin.measured import asking
 from sizing.admin.measured.of_model import measured_part
+from sizing.admin.model_page import replicas_part, variants_part
+from sizing.admin.model_page.variants import claim_of, shape_of, types_of
 from sizing.admin.page import PageAdmin
-from sizing.admin.target_page import target_view
+from sizing.admin.target import target_view
 from sizing.domain.specs import SERVING_STATES
 from sizing.inventory.document import Findings
 from sizing.models import BenchProfile, Replica, ServedModel, Variant
@@ -34,51 +35,6 @@ def ask_link(model: ServedModel, query: str = "") -> SafeString:
         f"?{query}" if query else "",
         model.name,
     )
-
-
-def shape_of(variant: Variant) -> str:
-    """`4 GPUs`, or `2 nodes × 8 GPUs`."""
-    gpus = f"{num(variant.gpus)} GPU{'s' if variant.gpus > 1 else ''}"
-    return f"{num(variant.nodes)} nodes × {gpus}" if variant.nodes > 1 else gpus
-
-
-def claim_of(variant: Variant) -> str:
-    """What a replica reserves on each of its GPUs."""
-    share = variant.gpu_memory_fraction
-    parts = []
-    if share is not None:
-        parts.append(num(share * Decimal(100), "% of the GPU"))
-    if variant.gpu_memory_mib is not None:
-        size = num(variant.gpu_memory_mib, "MiB")
-        parts.append(f"at least {size}" if parts else size)
-    return ", ".join(parts) or "whole GPU"
-
-
-def types_of(variant: Variant) -> str:
-    """The GPU types that a variant runs on."""
-    return ", ".join(map(str, variant.gpu_types)) or "any"
-
-
-class VariantLines(DeskLines):
-    """A model's variants, to be read; each has a form of its own."""
-
-    model = Variant
-    can_delete = False
-    show_change_link = True
-    fields = ("position", "shape", "claim", "types")
-    readonly_fields = fields
-    ordering = ("position", "id")
-    verbose_name_plural = "variants, in order of preference"
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    shape = staticmethod(admin.display(description="GPUs a replica")(shape_of))
-    claim = staticmethod(admin.display(description="claim on each GPU")(claim_of))
-    types = staticmethod(admin.display(description="GPU types")(types_of))
 
 
 class ServedModelAdmin(MadeAdmin, PageAdmin):
@@ -99,11 +55,10 @@ class ServedModelAdmin(MadeAdmin, PageAdmin):
     ordering = ("name",)
     list_select_related = ("default_profile",)
     autocomplete_fields = ("default_profile",)
-    inlines = (VariantLines,)
     actions = ("refresh_now",)
     fieldsets = (
         (None, {"fields": ("name", "workload", "owner", "default_profile")}),
-        ("Replicas", {"fields": ("min_replicas", "max_replicas")}),
+        ("How many replicas", {"fields": ("min_replicas", "max_replicas")}),
         ("Preemption", {"fields": ("priority", "preemption_policy")}),
     )
 
@@ -129,11 +84,17 @@ class ServedModelAdmin(MadeAdmin, PageAdmin):
         return asking.refresh_view(self, request, object_id)
 
     def page_part(self, request: HttpRequest, row: ServedModel) -> dict[str, Any]:
-        """What is measured of a model, beside its form."""
+        """What is measured of a model, how it can run and what runs of it, beside its form."""
         variant_admin = self.admin_site.get_model_admin(Variant)
+        replica_admin = self.admin_site.get_model_admin(Replica)
         return {
+            "title": row.name,
+            "subtitle": None,
             "may_add_variant": variant_admin.has_add_permission(request),
+            "may_add_replica": replica_admin.has_add_permission(request),
             **measured_part(request, row),
+            **variants_part(request, row),
+            **replicas_part(request, row),
         }
 
     def has_refresh_permission(self, request: HttpRequest) -> bool:
@@ -194,6 +155,7 @@ class VariantAdmin(MadeAdmin, HoldingAdmin):
     list_display = ("name", "model", "position", "shape", "claim", "types", "replica_count")
     search_fields = ("name", "model__name")
     ordering = ("model__name", "position", "id")
+    actions = ("refresh_now",)
     list_select_related = ("model",)
     autocomplete_fields = ("model",)
     label_related = ("model",)
@@ -219,6 +181,14 @@ class VariantAdmin(MadeAdmin, HoldingAdmin):
 
     def check_held(self, obj: Variant, form: Any) -> Findings:
         return check_variant(obj.pk)
+
+    def has_refresh_permission(self, request: HttpRequest) -> bool:
+        return asking.may_ask(request)
+
+    @admin.action(description="Refresh now: measure on the model's own profile", permissions=["refresh"])
+    def refresh_now(self, request: HttpRequest, queryset: QuerySet[Variant]) -> HttpResponse | None:
+        variants = queryset.select_related("model__default_profile").order_by("model__name", "position", "id")
+        return asking.refresh_action(self, request, asking.wishes_of_variants(list(variants)))
 
     @admin.display(description="replicas", ordering="replicas_count")
     def replica_count(self, variant: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django import forms
@@ -115,10 +115,10 @@ def warnings_field(**kwargs: Any) -> DocumentField:
     return DocumentField(key="warnings", read=read, example='["prefix cache was on"]', empty=[], **kwargs)
 
 
-def label_date_and_time(form: forms.ModelForm, name: str) -> None:  # type: ignore[type-arg]
-    """Say the zone of a time, and name its two inputs for those who hear the page; nothing where the form has
+def label_date_and_time(fields: Mapping[str, forms.Field], name: str) -> None:
+    """Say the zone of a time, and name its two inputs for those who hear the page; nothing where a form has
     no such field."""
-    field = form.fields.get(name)
+    field = fields.get(name)
     if field:
         field.label = f"{name.replace('_', ' ').capitalize()} (UTC)"
     for part, widget in zip(("date", "time"), getattr(field and field.widget, "widgets", ()), strict=False):

@@ -12,6 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from sizing.admin.base import HoldingAdmin, flag
+from sizing.admin.filters import GpuTypeFilter, HeldFilter, ZoneFilter
 from sizing.inventory.document import Findings
 from sizing.models import Gpu, Placement, Replica
 from sizing.services.inventory import check_nodes
@@ -41,23 +42,6 @@ def holders_of(gpu: Gpu) -> SafeString | None:
     )
 
 
-class GpuTypeFilter(admin.SimpleListFilter):
-    title = "GPU type"
-    parameter_name = "gpu_type"
-    path = "type"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        types = Gpu.objects.order_by("type").values_list("type", flat=True).distinct()
-        return [(name, name) for name in types]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        if not self.value():
-            return queryset
-        if queryset.model is Gpu:
-            return queryset.filter(type=self.value())
-        return queryset.filter(pk__in=Gpu.objects.filter(type=self.value()).values("node"))
-
-
 class GpuAdmin(HoldingAdmin):
     list_display = (
         "name",
@@ -70,8 +54,9 @@ class GpuAdmin(HoldingAdmin):
         "holders",
         "identity",
     )
-    list_filter = ("healthy", "partition", GpuTypeFilter)
+    list_filter = (HeldFilter, "healthy", "partition", GpuTypeFilter, ZoneFilter)
     search_fields = ("node__name", "type", "uuid")
+    search_help_text = "Part of a node's name, of a type, or of a UUID."
     list_select_related = ("node",)
     autocomplete_fields = ("node",)
     ordering = ("node__name", "index")

@@ -6,20 +6,25 @@ from collections import Counter
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
-from django.db.models import Count, Prefetch, Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.contrib import admin
+from django.db.models import Count, Prefetch, Q, QuerySet, TextField
+from django.db.models.functions import Cast
+from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from sizing.admin.base import DeskLines, HoldingAdmin
 from sizing.admin.fields import labels_field, taints_field
-from sizing.admin.gpus import GpuTypeFilter, holders_of, with_holders
+from sizing.admin.filters import GpuTypeFilter, NodeStateFilter, ZoneFilter
+from sizing.admin.gpus import holders_of, with_holders
 from sizing.admin.kept import KeptAdmin
+from sizing.admin.node_actions import NodeActions, node_state
+from sizing.admin.node_page import node_part
+from sizing.admin.page import PageAdmin
+from sizing.domain.picture import ZONE_LABEL
 from sizing.domain.specs import HOLDING_STATES
 from sizing.inventory.document import Findings
 from sizing.models import Gpu, Node
-from sizing.models.locking import inventory_lock
 from sizing.services.inventory import check_nodes
 from sizing.templatetags.desk import num
 
@@ -80,7 +85,7 @@ class GpuLines(GpuTable):
         return False
 
 
-class NodeAdmin(KeptAdmin, HoldingAdmin):
+class NodeAdmin(NodeActions, KeptAdmin, HoldingAdmin, PageAdmin):
     form = NodeForm
     kept_note = "Kept by the cluster: its next import or sync overwrites all but the cost per hour."
     list_display = (
@@ -94,16 +99,28 @@ class NodeAdmin(KeptAdmin, HoldingAdmin):
         "host_memory",
         "cost",
     )
-    list_filter = ("ready", "schedulable", "stale", GpuTypeFilter)
+    list_filter = (NodeStateFilter, ZoneFilter, GpuTypeFilter)
     search_fields = ("name",)
+    search_help_text = "Part of a name, of a label as in zone=eu-1a, or of a GPU's UUID."
     ordering = ("name",)
     readonly_fields = ("stale", "seen_at")
-    actions = ("cordon", "uncordon")
     fieldsets = (
         (None, {"fields": ("name", "ready", "schedulable", "stale", "seen_at")}),
         ("Scheduling", {"fields": ("labels", "taints")}),
         ("Host", {"fields": ("cpu_millis", "memory_mib", "pods", "cost_per_hour")}),
     )
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Each word of the search stands in a node's name, a label of it, or the UUID of a GPU of it."""
+        queryset = queryset.annotate(labels_text=Cast("labels", TextField()))
+        for word in search_term.split():
+            found = Q(name__icontains=word) | Q(labels_text__icontains=label_text(word))
+            if "=" not in word:
+                found |= Q(pk__in=Gpu.objects.filter(uuid__icontains=word).values("node"))
+            queryset = queryset.filter(found)
+        return queryset, False
 
     def for_list(self, queryset: QuerySet[Node]) -> QuerySet[Node]:
         gpus = Gpu.objects.annotate(holders=Count("placements", filter=HOLDING)).order_by("index")
@@ -136,7 +153,7 @@ class NodeAdmin(KeptAdmin, HoldingAdmin):
 
     @admin.display(description="zone")
     def zone(self, node: Node) -> str:
-        return str(node.labels.get("topology.kubernetes.io/zone", ""))
+        return str(node.labels.get(ZONE_LABEL, ""))
 
     @admin.display(description="CPU (millicores)", ordering="cpu_millis")
     def cpu(self, node: Node) -> str:
@@ -154,72 +171,17 @@ class NodeAdmin(KeptAdmin, HoldingAdmin):
         many = obj is not None and obj.gpus.count() > EDITABLE_GPUS
         return [GpuLines if many else GpuInline]
 
+    def page_part(self, request: HttpRequest, row: Node) -> dict[str, Any]:
+        return node_part(request, row)
+
     def check_held(self, obj: Node, form: Any) -> Findings:
         return check_nodes({obj.pk})
 
-    # Actions
 
-    @admin.action(description="Cordon: nothing new is placed there", permissions=["change"])
-    def cordon(self, request: HttpRequest, queryset: QuerySet[Node]) -> HttpResponse | None:
-        return self._set_schedulable(request, queryset, False)
-
-    @admin.action(description="Uncordon: open for new replicas", permissions=["change"])
-    def uncordon(self, request: HttpRequest, queryset: QuerySet[Node]) -> HttpResponse | None:
-        return self._set_schedulable(request, queryset, True)
-
-    def _set_schedulable(
-        self, request: HttpRequest, queryset: QuerySet[Node], schedulable: bool
-    ) -> HttpResponse | None:
-        verb, done = ("uncordon", "open for new replicas") if schedulable else ("cordon", "cordoned")
-        selected = Node.objects.filter(pk__in=queryset.order_by().values("pk"))
-        changing = selected.exclude(schedulable=schedulable).order_by("name")
-        already = selected.count() - changing.count()
-        if not changing.exists():
-            self.message_user(
-                request, f"Nothing to change: all selected nodes are {done} already.", messages.INFO
-            )
-            return None
-        if request.POST.get("confirmed"):
-            with inventory_lock():
-                nodes = list(changing)
-                Node.objects.filter(pk__in=changing.order_by().values("pk")).update(schedulable=schedulable)
-                self.log_all(request, nodes, "schedulable")
-            self.message_user(
-                request, f"{num(len(nodes))} node{'s' if len(nodes) > 1 else ''} {done}.", messages.SUCCESS
-            )
-            return None
-        note = (
-            "Replicas that run there stay; nothing new is counted as fitting."
-            if not schedulable
-            else ("Their free GPUs count as room again.")
-        )
-        if already:
-            note += f" {num(already)} of the selected nodes {'is' if already == 1 else 'are'} {done} already."
-        return self.confirmation(
-            request,
-            action=verb,
-            title=f"{verb.capitalize()} {num(changing.count())} node{'s' if changing.count() > 1 else ''}?",
-            changes=[
-                f"{node.name}: {node_state(node)} → {done}, {self.gpus_held(node)} GPUs held"
-                for node in self.for_list(changing)
-            ],
-            note=note,
-            button=f"Yes, {verb}",
-        )
-
-
-def node_state(node: Node) -> str:
-    """What keeps a node closed, in words; `open` where nothing does."""
-    closed = [
-        word
-        for word, applies in (
-            ("not ready", not node.ready),
-            ("cordoned", not node.schedulable),
-            ("stale", node.stale),
-        )
-        if applies
-    ]
-    return ", ".join(closed) or "open"
+def label_text(word: str) -> str:
+    """`zone=eu-1a` as it stands in the text of a node's labels: a key's end, and its value's begin."""
+    key, equals, value = word.partition("=")
+    return f'{key}": "{value}' if equals else word
 
 
 def breakable(text: str) -> SafeString:

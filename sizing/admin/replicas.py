@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import Prefetch, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 
 from sizing.admin.base import HoldingAdmin, flag, moment
 from sizing.admin.fields import find_gpus, label_date_and_time, parse_placement, placement_of, placement_text
+from sizing.admin.filters import ModelFilter, OnNodeFilter
 from sizing.admin.kept import KeptAdmin
+from sizing.admin.replica_actions import ReplicaActions
 from sizing.inventory.document import Findings, Problem, ReplicaEntry
 from sizing.inventory.places import FilePlaces
 from sizing.inventory.stored import read_around
 from sizing.inventory.unusual import check_unusual
 from sizing.models import Gpu, Placement, Replica
-from sizing.models.locking import inventory_lock
 from sizing.services.inventory import check_nodes
 from sizing.templatetags.desk import num
 
@@ -34,7 +35,7 @@ class ReplicaForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        label_date_and_time(self, "started_at")
+        label_date_and_time(self.fields, "started_at")
         if self.instance.pk and "placement" in self.fields:
             self.initial["placement"] = placement_text(placement_of(self.instance))
 
@@ -73,7 +74,7 @@ def unusual_places(replica: Replica, nodes: set[int]) -> list[Problem]:
     ]
 
 
-class ReplicaAdmin(KeptAdmin, HoldingAdmin):
+class ReplicaAdmin(ReplicaActions, KeptAdmin, HoldingAdmin):
     form = ReplicaForm
     kept_note = "Kept by the cluster: its next import or sync overwrites all but endpoint and benchable."
     list_display = (
@@ -86,12 +87,12 @@ class ReplicaAdmin(KeptAdmin, HoldingAdmin):
         "started",
         "may_bench",
     )
-    list_filter = ("state", "benchable")
+    list_filter = ("state", "benchable", ModelFilter, OnNodeFilter)
     search_fields = ("name", "variant__name", "variant__model__name")
+    search_help_text = "Part of a replica's, a model's or a variant's name."
     list_select_related = ("variant__model",)
     autocomplete_fields = ("variant",)
     ordering = ("name",)
-    actions = ("mark_benchable", "unmark_benchable")
     fields = ("name", "variant", "state", "placement", "started_at", "endpoint", "benchable", "priority")
 
     started = moment("started_at", "started")
@@ -140,55 +141,6 @@ class ReplicaAdmin(KeptAdmin, HoldingAdmin):
         if not found.errors:
             found.warnings.extend(unusual_places(obj, nodes))
         return found
-
-    # Actions
-
-    @admin.action(description="Mark benchable: measurements may load them", permissions=["change"])
-    def mark_benchable(self, request: HttpRequest, queryset: QuerySet[Replica]) -> HttpResponse | None:
-        return self._set_benchable(request, queryset, True)
-
-    @admin.action(description="Unmark benchable: measurements leave them alone", permissions=["change"])
-    def unmark_benchable(self, request: HttpRequest, queryset: QuerySet[Replica]) -> HttpResponse | None:
-        return self._set_benchable(request, queryset, False)
-
-    def _set_benchable(
-        self, request: HttpRequest, queryset: QuerySet[Replica], benchable: bool
-    ) -> HttpResponse | None:
-        done = "benchable" if benchable else "not benchable"
-        selected = Replica.objects.filter(pk__in=queryset.order_by().values("pk"))
-        changing = selected.exclude(benchable=benchable).order_by("name").select_related("variant__model")
-        number = changing.count()
-        if not number:
-            self.message_user(
-                request, f"Nothing to change: all selected replicas are {done} already.", messages.INFO
-            )
-            return None
-        if request.POST.get("confirmed"):
-            with inventory_lock():
-                replicas = list(changing)
-                Replica.objects.filter(pk__in=changing.order_by().values("pk")).update(benchable=benchable)
-                self.log_all(request, replicas, "benchable")
-            self.message_user(
-                request,
-                f"{num(len(replicas))} replica{'s are' if len(replicas) > 1 else ' is'} {done} now.",
-                messages.SUCCESS,
-            )
-            return None
-        return self.confirmation(
-            request,
-            action="mark_benchable" if benchable else "unmark_benchable",
-            title=f"Mark {num(number)} replica{'s' if number > 1 else ''} as {done}?",
-            changes=[
-                f"{r.name} ({r.variant.model.name}, {r.state}{', no endpoint' * (not r.endpoint)}) → {done}"
-                for r in changing
-            ],
-            note=(
-                "A measurement puts a benchable replica under full load; whoever it serves will notice."
-                if benchable
-                else "No measurement will touch them."
-            ),
-            button="Yes, mark" if benchable else "Yes, unmark",
-        )
 
 
 ADMINS = ((Replica, ReplicaAdmin),)

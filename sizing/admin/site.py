@@ -13,7 +13,7 @@ from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import path, reverse
 
 WINDOW_S = 300
 FAILURES_PER_NAME = 10
@@ -21,7 +21,7 @@ FAILURES_PER_ADDRESS = 100
 
 # Group, its models (app label and model name) in the order in which an operator looks for them.
 GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("fleet", "Fleet", ("sizing.node", "sizing.gpu", "sizing.replica")),
+    ("fleet", "Fleet", ("sizing.node", "sizing.gpu", "sizing.replica", "sizing.inventoryload")),
     ("cluster", "Cluster", ("sizing.clusterimport", "sizing.clustersync", "sizing.mappingrule")),
     ("served", "What is served", ("sizing.servedmodel", "sizing.variant", "sizing.benchprofile")),
     ("measured", "Measured", ("sizing.measurement", "sizing.refresh", "sizing.benchimport")),
@@ -36,7 +36,6 @@ IN_HEADER = (
     "sizing.target",
     "sizing.refresh",
 )
-MODELS_ON_INDEX = 50
 
 
 class DeskAutocomplete(AutocompleteJsonView):
@@ -61,7 +60,18 @@ class DeskAdminSite(admin.AdminSite):
         super().__init__(name)
         # Here and not by decorators: Django imports this package while it makes its default site, and what
         # registers itself in that moment registers with a site that is then thrown away.
-        from sizing.admin import access, catalog, cluster, gpus, imports, measured, nodes, replicas, wishes
+        from sizing.admin import (
+            access,
+            catalog,
+            cluster,
+            gpus,
+            imports,
+            inventory,
+            measured,
+            nodes,
+            replicas,
+            wishes,
+        )
 
         for model, model_admin in (
             *nodes.ADMINS,
@@ -70,6 +80,7 @@ class DeskAdminSite(admin.AdminSite):
             *catalog.ADMINS,
             *measured.ADMINS,
             *imports.ADMINS,
+            *inventory.ADMINS,
             *cluster.ADMINS,
             *wishes.ADMINS,
             *access.ADMINS,
@@ -115,11 +126,26 @@ class DeskAdminSite(admin.AdminSite):
                 if model["admin_url"]:
                     name = f"{model['model']._meta.app_label}.{model['object_name'].lower()}"
                     links[name] = {"name": model["name"], "url": model["admin_url"]}
-        context["desk_links"] = [links[name] for name in IN_HEADER if name in links]
+        home = {"name": "board", "url": reverse("admin:index", current_app=self.name)}
+        context["desk_links"] = [home, *(links[name] for name in IN_HEADER if name in links)]
         return context
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        return super().index(request, {**self._ask_box(request), **(extra_context or {})})
+        from sizing.admin.board.page import board_part
+
+        return super().index(request, {"title": "Board", **board_part(request), **(extra_context or {})})
+
+    def get_urls(self) -> list[Any]:
+        from sizing.admin.board.ask import ask_view
+        from sizing.admin.board.live import live_view
+        from sizing.admin.history import history_view
+
+        return [
+            path("ask/", self.admin_view(ask_view), name="ask"),
+            path("board/live/", self.admin_view(live_view), name="board_live"),
+            path("history/", self.admin_view(history_view), name="history"),
+            *super().get_urls(),
+        ]
 
     def app_index(
         self, request: HttpRequest, app_label: str, extra_context: dict[str, Any] | None = None
@@ -128,25 +154,6 @@ class DeskAdminSite(admin.AdminSite):
         known = {app.label: app.verbose_name for app in apps.get_app_configs()}
         title = {"title": known.get(app_label, app_label)}
         return super().app_index(request, app_label, {**title, **(extra_context or {})})
-
-    def _ask_box(self, request: HttpRequest) -> dict[str, Any]:
-        model = apps.get_model("sizing", "ServedModel")
-        lists: Any = self._registry.get(apps.get_model("sizing", "ClusterImport"))
-        model_admin: Any = self._registry.get(model)
-        if model_admin is None or not model_admin.has_view_permission(request):
-            return {"ask_allowed": False}
-        rows = list(
-            model_admin.for_list(model._default_manager.filter(workload="model")).order_by("name")[
-                : MODELS_ON_INDEX + 1
-            ]
-        )
-        return {
-            "ask_allowed": True,
-            "ask_models": rows[:MODELS_ON_INDEX],
-            "ask_more": len(rows) > MODELS_ON_INDEX,
-            "ask_may_add": model_admin.has_add_permission(request),
-            "ask_may_import": lists is not None and lists.has_add_permission(request),
-        }
 
     def autocomplete_view(self, request: HttpRequest) -> JsonResponse:
         return DeskAutocomplete.as_view(admin_site=self)(request)  # type: ignore[return-value]

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from sizing.admin.base import DeskModelAdmin
 from sizing.admin.catalog import ask_link
+from sizing.admin.lists import DeskChangeList
+from sizing.admin.standing import Row, may_see_answers, question_of, row_of
 from sizing.models import Target
-from sizing.templatetags.desk import num
+from sizing.services.wishes import standings
+from sizing.templatetags.desk import NOTHING, num
 
-
-def question_of(target: Target) -> str:
-    """The target's question as the Target page's query string."""
-    question = {"tokens_per_sec": f"{target.tokens_per_sec.normalize():f}"}
-    if target.profile:
-        question["profile"] = target.profile.name
-    if target.variant:
-        question["variant"] = target.variant.name
-    if target.utilization != 1:
-        question["utilization"] = f"{target.utilization.normalize():f}"
-    return urlencode(question)
+OF_ANSWERS = ("ask", "needs", "verdict", "distance", "measured_ago")
+"""Columns that say what the target would take."""
 
 
 class TargetForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -38,9 +35,37 @@ class TargetForm(forms.ModelForm):  # type: ignore[type-arg]
         return cleaned
 
 
+class TargetChangeList(DeskChangeList):
+    """The list with each target's answer beside it, all of one moment and one snapshot."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        targets: list[Any] = list(self.result_list)
+        self.complete(request, targets)
+        self.result_list = targets
+
+    def complete(self, request: HttpRequest, rows: list[Any]) -> None:
+        if not may_see_answers(request):
+            return
+        now = timezone.now()
+        for target, standing in zip(rows, standings(rows), strict=True):
+            target.row = row_of(standing, now)
+
+
 class TargetAdmin(DeskModelAdmin):
     form = TargetForm
-    list_display = ("model", "ask", "rate", "profile_name", "variant_name", "planned")
+    list_display = (
+        "model",
+        "ask",
+        "rate",
+        "needs",
+        "verdict",
+        "distance",
+        "measured_ago",
+        "profile_name",
+        "variant_name",
+        "planned",
+    )
     search_fields = ("model__name", "profile__name", "variant__name")
     list_select_related = ("model", "profile", "variant")
     autocomplete_fields = ("model", "profile", "variant")
@@ -50,13 +75,12 @@ class TargetAdmin(DeskModelAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Target]:
         return super().get_queryset(request).select_related("model", "profile", "variant")
 
-    def may_ask(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("sizing.view_servedmodel") or request.user.has_perm(
-            "sizing.change_servedmodel"
-        )
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return TargetChangeList
 
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
-        return tuple(name for name in self.list_display if name != "ask" or self.may_ask(request))
+        may = may_see_answers(request)
+        return tuple(name for name in self.list_display if may or name not in OF_ANSWERS)
 
     def change_view(
         self,
@@ -65,7 +89,7 @@ class TargetAdmin(DeskModelAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        target = self.get_object(request, object_id) if self.may_ask(request) else None
+        target = self.get_object(request, object_id) if may_see_answers(request) else None
         extra = {"ask_query": question_of(target) if target else "", **(extra_context or {})}
         return super().change_view(request, object_id, form_url, extra)
 
@@ -76,6 +100,25 @@ class TargetAdmin(DeskModelAdmin):
     @admin.display(description="wished (tok/s)", ordering="tokens_per_sec")
     def rate(self, target: Target) -> str:
         return num(target.tokens_per_sec)
+
+    @admin.display(description="needed / run")
+    def needs(self, target: Target) -> str:
+        row = _row(target)
+        return NOTHING if row.needed is None else f"{num(row.needed)} / {num(row.current)}"
+
+    @admin.display(description="verdict")
+    def verdict(self, target: Target) -> SafeString:
+        row = _row(target)
+        badge = render_to_string("admin/board/verdict.html", {"verdict": row.verdict})
+        return format_html('{}<br><span class="desk-quiet">{}</span>', badge, row.why) if row.why else badge
+
+    @admin.display(description="to the next step")
+    def distance(self, target: Target) -> str:
+        return _row(target).holds or NOTHING
+
+    @admin.display(description="measured")
+    def measured_ago(self, target: Target) -> SafeString:
+        return render_to_string("admin/board/measured.html", {"row": _row(target)})
 
     @admin.display(description="profile", ordering="profile__name")
     def profile_name(self, target: Target) -> str:
@@ -88,6 +131,11 @@ class TargetAdmin(DeskModelAdmin):
     @admin.display(description="utilization", ordering="utilization")
     def planned(self, target: Target) -> str:
         return num(target.utilization)
+
+
+def _row(target: Any) -> Row:
+    row: Row = target.row
+    return row
 
 
 ADMINS = ((Target, TargetAdmin),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from sizing.domain.answer import Answer
 from sizing.domain.wording import names
 from sizing.templatetags.desk import num
 
@@ -31,6 +32,10 @@ NODE_CODES = {
 }
 NUMBERS = {
     "gpus": "GPUs",
+    "partitions": "partitions",
+    "healthy": "healthy GPUs",
+    "usable": "usable GPUs",
+    "nodes": "nodes that do",
     "free": "free GPUs",
     "need": "needed",
     "free_millis": "free millicores",
@@ -65,26 +70,54 @@ def verdict(answer: dict[str, Any]) -> Verdict:
     return Verdict("fits", "✓", "fits")
 
 
-def sentence(answer: dict[str, Any]) -> str:
-    """The answer in one sentence."""
+@dataclass(frozen=True)
+class Sentence:
+    """The answer in one sentence, in three parts: `verdict` is the one to look at."""
+
+    before: str
+    verdict: str
+    after: str = "."
+
+    def __str__(self) -> str:
+        return f"{self.before}{self.verdict}{self.after}"
+
+
+def counts(answer: Answer) -> dict[str, Any]:
+    """Of an answer's public form what its sentence and its verdict need, and what costs nothing to tell."""
+    counted = answer.count
+    return {
+        "needed": counted.needed,
+        "current": counted.current,
+        "more": counted.more,
+        "surplus": counted.surplus,
+        "room": answer.room,
+        "free_room": counted.free_room,
+        "fits": answer.fits,
+        "preemption": {"victims": [{"model": victim.model} for victim in answer.reach.victims]},
+    }
+
+
+def sentence(answer: dict[str, Any]) -> Sentence:
+    """The answer in one sentence, from its public form."""
     needed, current, more = answer["needed"], answer["current"], answer["more"]
     begin = f"{num(needed)} {_replicas(needed)} needed, {_run(current)}"
     if more == 0:
         surplus = answer["surplus"]
-        if surplus:
-            return f"{begin}: already served, with {num(surplus)} to spare."
-        return f"{begin}: already served."
+        spare = f", with {num(surplus)} to spare." if surplus else "."
+        return Sentence(f"{begin}: ", "already served", spare)
     others = f"the other {num(more)}" if current else ("it" if more == 1 else f"the {num(more)}")
     if answer["fits"]:
-        how = _by_stopping(answer)
         verb = "fits" if more == 1 else "fit"
-        return f"{begin}; {others} {verb}{how}."
+        return Sentence(f"{begin}; {others} ", f"{verb}{_by_stopping(answer)}")
     room = answer["room"]
     if more == 1:
-        return f"{begin}; {others} does not fit."
+        return Sentence(f"{begin}; {others} ", "does not fit")
     if not room:
-        return f"{begin}; of {others} none fits."
-    return f"{begin}; of {others} only {num(room)} {'fits' if room == 1 else 'fit'}{_by_stopping(answer)}."
+        return Sentence(f"{begin}; of {others} ", "none fits")
+    return Sentence(
+        f"{begin}; of {others} ",
+        f"only {num(room)} {'fits' if room == 1 else 'fit'}{_by_stopping(answer)}",
+    )
 
 
 def _replicas(number: int) -> str:

@@ -17,9 +17,9 @@ from sizing.domain.node_table import NodeTable
 from sizing.domain.placing import Plan, place
 from sizing.domain.preemption import Preemption
 from sizing.domain.preemption.ledger import without
-from sizing.domain.reach import Reach, reach
+from sizing.domain.reach import Reach, reach_of
 from sizing.domain.reasons import Survey, survey
-from sizing.domain.sizing import Count
+from sizing.domain.sizing import Count, count
 from sizing.domain.specs import SERVING_STATES, MeasurementSpec, ReplicaSpec
 from sizing.domain.staleness import cause_of, too_old
 from sizing.domain.supposing import suppose
@@ -31,17 +31,17 @@ _FUTURE = "the measurement of {} is dated in the future, so its age is not known
 
 @dataclass(frozen=True)
 class Answer:
-    """A question with its count on one fleet; `as_dict` gives the public form."""
+    """A question with its count in replicas on one fleet; `as_dict` gives the public form."""
 
     catalog: Catalog
     fleet: Fleet
     question: Question
-    reach: Reach
+    count: Count
 
-    @property
-    def count(self) -> Count:
-        """The question in replicas."""
-        return self.reach.count
+    @cached_property
+    def reach(self) -> Reach:
+        """What of it can be had, and who would have to stop; looked for when it is asked for."""
+        return reach_of(self.fleet, self.count)
 
     @property
     def preemption(self) -> Preemption | None:
@@ -113,7 +113,7 @@ class Answer:
 
     def node_table(self) -> NodeTable:
         """The nodes, to count and to page through; found anew each time, as `survey` is."""
-        return NodeTable(self.fleet, self.count, self.reach.victims)
+        return NodeTable(self.fleet, self.count, self.reach.victims, self._freed)
 
     def node_counts(self) -> list[tuple[str, int, int]]:
         """Each code that there is, its nodes, and what they take (see `NodeTable.counts`)."""
@@ -128,8 +128,14 @@ class Answer:
     @property
     def plan(self) -> Plan:
         """Where the missing replicas that can be had would go once the victims have stopped."""
-        freed = without(self.fleet, [victim.name for victim in self.reach.victims])
-        return place(freed, self.count.variant, self.reach.had)
+        return place(self._freed, self.count.variant, self.reach.had)
+
+    @property
+    def _freed(self) -> Fleet:
+        """The fleet once the victims have stopped, kept for the parts of one page."""
+        names = [victim.name for victim in self.reach.victims]
+        asked = (self.count.model, self.count.variant, self.count.more)
+        return self.fleet.kept("freed", asked, lambda: without(self.fleet, names), 1) if names else self.fleet
 
     def stale(self, now: datetime) -> str | None:
         """Why the measurement is stale, or None."""
@@ -260,7 +266,7 @@ class Answer:
 def answer(catalog: Catalog, fleet: Fleet, question: Question) -> Answer:
     """Answer a question, as if what it supposes were so; QuestionError where it has no answer."""
     catalog, fleet = suppose(catalog, fleet, question)
-    return Answer(catalog, fleet, question, reach(catalog, fleet, question))
+    return Answer(catalog, fleet, question, count(catalog, fleet, question))
 
 
 def _measurement_warnings(measured: MeasurementSpec, stale: str | None) -> list[str]:

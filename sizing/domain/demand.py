@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
@@ -53,8 +54,9 @@ def replicas_needed(
     unmeasured); the rest is served by the variant asked for:
     `others + ceil(rest / (per_replica × utilization))`.
     """
-    rates = list(others)
+    rates = Counter(others)  # of hundreds of replicas there are few rates
+    other = sum((number * Fraction(rate) for rate, number in rates.items()), Fraction(0))
     share = Fraction(utilization)
     # An exponent of minus a billion would not fit in memory as a fraction; one replica does anyway.
-    rest = Fraction(max(tokens_per_sec, _NEXT_TO_NOTHING)) - share * sum(map(Fraction, rates), Fraction(0))
-    return max(len(rates) + max(ceil(rest / (Fraction(per_replica) * share)), 0), 1)
+    rest = Fraction(max(tokens_per_sec, _NEXT_TO_NOTHING)) - share * other
+    return max(rates.total() + max(ceil(rest / (Fraction(per_replica) * share)), 0), 1)

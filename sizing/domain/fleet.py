@@ -89,6 +89,8 @@ class Fleet:
         self._by_model = by_model
         self._usage = usage
         self._memo: dict[Hashable, Any] = {} if memo is None else memo
+        self._kept: dict[str, dict[Hashable, Any]] = {}
+        self._serving: dict[str, tuple[ReplicaSpec, ...]] = {}
         # The memo of a fleet before this one, and the names of the replicas in which they differ.
         self._origin = origin
 
@@ -173,6 +175,7 @@ class Fleet:
         now = self._replicas.changed(replicas)
         origin = self._origin_of(frozenset(replicas))
         changed = Fleet(self.hardware, self.models, now, merged, usage, origin=origin)
+        changed._serving = {m: specs for m, specs in self._serving.items() if m not in by_model}
         return changed._carry_over(self, touched)
 
     def as_if(self, nodes: Iterable[int], told: bool = False, **flags: bool) -> Fleet:
@@ -249,6 +252,18 @@ class Fleet:
             self._origin = None
         return found
 
+    def kept(self, kind: str, key: Hashable, compute: Callable[[], T], most: int) -> T:
+        """A value that depends on this fleet as it is, of which the last `most` of a kind are kept; callers
+        must not write to it."""
+        of_kind = self._kept.setdefault(kind, {})
+        found: T | None = of_kind.get(key)
+        if found is None:
+            found = compute()
+            while len(of_kind) >= most:
+                of_kind.pop(next(iter(of_kind)), None)
+            of_kind[key] = found
+        return found
+
     def _origin_of(self, changed: frozenset[str]) -> tuple[dict[Hashable, Any], frozenset[str]] | None:
         """Where a fleet that differs from this one in a few replicas comes from."""
         memo, names = self._memo, changed
@@ -262,7 +277,11 @@ class Fleet:
 
     def serving(self, model: str) -> list[ReplicaSpec]:
         """The replicas of a model that count as current, by name."""
-        return [spec for spec in self.of_model(model) if spec.state in SERVING_STATES]
+        found = self._serving.get(model)
+        if found is None:
+            found = tuple(spec for spec in self.of_model(model) if spec.state in SERVING_STATES)
+            self._serving[model] = found
+        return list(found)
 
     def priority(self, replica: ReplicaSpec) -> int:
         """A replica's own priority, else its model's."""
@@ -272,6 +291,17 @@ class Fleet:
     def draining(self) -> frozenset[str]:
         """Names of the replicas that are about to end and still hold their GPUs."""
         return self._usage.draining
+
+    def troubled(self) -> frozenset[str]:
+        """Names of the replicas on nodes that are closed or have an unhealthy GPU."""
+
+        def compute() -> frozenset[str]:
+            hardware = self.hardware
+            nodes = {*np.flatnonzero(~hardware.running).tolist()}
+            nodes |= {*hardware.gpu_node[~hardware.healthy].tolist()}
+            return frozenset().union(*map(self.holders_on, nodes))
+
+        return self.kept("troubled", None, compute, 1)
 
     def holders_on(self, node: int) -> frozenset[str]:
         """Names of the replicas that hold GPUs on a node."""

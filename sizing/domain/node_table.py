@@ -13,7 +13,6 @@ from sizing.domain.blocked import say
 from sizing.domain.fleet import Fleet
 from sizing.domain.hardware import Ints
 from sizing.domain.preemption import node_preemption
-from sizing.domain.preemption.ledger import without
 from sizing.domain.preemption.nodes import NodePreemption
 from sizing.domain.reasons import LADDER, OPEN, RUNG, Survey, survey
 from sizing.domain.sizing import Count
@@ -22,12 +21,14 @@ from sizing.domain.specs import ReplicaSpec
 
 @dataclass(frozen=True, eq=False)
 class NodeTable:
-    """Every node as one answer sees it, in order of name; `victims` would stop. Large: keep it no longer
+    """Every node as one answer sees it, in order of name; `victims` would stop, and `freed` is the fleet
+    without them. Large: keep it no longer
     than needed."""
 
     fleet: Fleet
     count: Count
     victims: tuple[ReplicaSpec, ...]
+    freed: Fleet
 
     @cached_property
     def survey(self) -> Survey:
@@ -89,7 +90,7 @@ class NodeTable:
     @cached_property
     def _then(self) -> Survey:
         """What `survey` finds once the victims have stopped."""
-        return survey(without(self.fleet, self._stopping), self.count.variant)
+        return survey(self.freed, self.count.variant)
 
     def _after(self, node: int) -> dict[str, Any] | None:
         """Who stops on a node, and what it takes then; None where nobody does."""

@@ -44,7 +44,11 @@ class Reach:
 
 def reach(catalog: Catalog, fleet: Fleet, question: Question) -> Reach:
     """Answer a question in replicas; QuestionError where it has no answer."""
-    counted = count(catalog, fleet, question)
+    return reach_of(fleet, count(catalog, fleet, question))
+
+
+def reach_of(fleet: Fleet, counted: Count) -> Reach:
+    """What of a question can be had."""
     wanted = min(counted.permitted - counted.free_room, _MOST_WANTED)
     found = preempt(fleet, counted.model, counted.variant, wanted) if wanted > 0 else None
     return Reach(counted, found)

@@ -13,6 +13,9 @@ from sizing.domain.specs import MeasurementSpec, ModelSpec, ReplicaSpec, Variant
 from sizing.domain.wording import names, plural
 
 
+_ROOMS_KEPT = 512
+
+
 @dataclass(frozen=True)
 class Count:
     """A question in replicas.
@@ -86,7 +89,7 @@ def count(catalog: Catalog, fleet: Fleet, question: Question) -> Count:
         measurement=measurement,
         serving=serving,
         needed=needed,
-        fitting=room(fleet, variant),
+        fitting=fleet.kept("room", variant, lambda: room(fleet, variant), _ROOMS_KEPT),
         allowed=allowed,
         current_tok_per_sec=sum((rates.get(r.variant, nothing) for r in serving), nothing),
         others=others,
@@ -110,7 +113,10 @@ def _warnings(
     hardware = fleet.hardware
     closed: dict[str, list[str]] = {}
     unhealthy = []
+    troubled = fleet.troubled()
     for replica in serving:
+        if replica.name not in troubled:
+            continue
         held = fleet.replicas[replica.name]
         for node in held.nodes:
             if not hardware.running[node]:

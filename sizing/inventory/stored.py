@@ -13,6 +13,7 @@ from sizing.inventory.document import (
     Document,
     GpuEntry,
     MeasurementEntry,
+    MeasurementKey,
     ModelEntry,
     NodeEntry,
     ProfileEntry,
@@ -39,7 +40,8 @@ Row = TypeVar("Row", bound=Model)
 
 @dataclass(slots=True)
 class Stored:
-    """What the tables hold. Ids by name; `measurement_ids` in the order of the document's measurements."""
+    """What the tables hold. Ids by name; `measurement_ids` in the order of the document's measurements, and
+    by what they say those that were written since."""
 
     document: Document = field(default_factory=Document)
     node_ids: dict[str, int] = field(default_factory=dict)
@@ -50,6 +52,7 @@ class Stored:
     replica_ids: dict[str, int] = field(default_factory=dict)
     placement_ids: dict[tuple[str, str, int], int] = field(default_factory=dict)
     measurement_ids: list[int] = field(default_factory=list)
+    new_measurement_ids: dict[MeasurementKey, int] = field(default_factory=dict)
     target_ids: dict[TargetKey, int] = field(default_factory=dict)
 
 

@@ -24,7 +24,8 @@ from sizing.measuring.keys import key_for
 from sizing.measuring.makers import maker
 from sizing.measuring.refreshes import Claim
 from sizing.measuring.seam import Endpoint, MeasuringError, Stopped, Workload
-from sizing.models import BenchLevel, Gpu, Measurement, Refresh
+from sizing.models import BenchLevel, Gpu, Measurement, Refresh, history
+from sizing.models.history import By
 from sizing.models.locking import inventory_lock
 from sizing.snapshot import variant_spec
 
@@ -140,6 +141,7 @@ def store(claim: Claim, row: Refresh, plan: Plan, outcome: Outcome) -> None:
             variant_shape=shape_of(variant_spec(row.variant)),
             refresh_id=claim.pk,
         )
+        history.write(By(f"refresh {claim.pk}", row.requested_by), [history.added(measurement)])
         BenchLevel.objects.filter(refresh_id=claim.pk).update(refresh=None, measurement=measurement)
         if outcome.engine and outcome.engine != row.variant.engine_seen:
             type(row.variant).objects.filter(pk=row.variant_id).update(engine_seen=outcome.engine)

@@ -6,6 +6,7 @@ from sizing.models.fields import Source
 from sizing.models.fleet import Gpu, Node, Placement, Replica
 from sizing.models.imports import BenchFile, BenchFilePart, BenchImport
 from sizing.models.level import BenchLevel
+from sizing.models.load import InventoryLoad
 from sizing.models.measurement import Measurement, Target
 from sizing.models.refresh import MeasuredNode, Refresh, RefreshPlan, WorkerBeat
 from sizing.models.revision import InventoryChange
@@ -22,6 +23,7 @@ __all__ = [
     "ClusterSync",
     "Gpu",
     "InventoryChange",
+    "InventoryLoad",
     "MappingRule",
     "MeasuredNode",
     "Measurement",

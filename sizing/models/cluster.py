@@ -116,6 +116,7 @@ class ClusterImport(models.Model):
     class Meta:
         ordering = ["-queued_at", "-id"]
         verbose_name = "cluster import"
+        indexes = [models.Index(fields=["-queued_at", "-id"], name="cluster_import_by_time")]
         constraints = [
             models.CheckConstraint(
                 condition=Q(state__in=["queued", "running", "read", "importing", "done", "failed"]),

@@ -16,6 +16,7 @@ from sizing.models.fields import (
     validate_name,
     validate_text,
 )
+from sizing.models.zone import Zone
 
 
 class Node(models.Model):
@@ -41,6 +42,7 @@ class Node(models.Model):
 
     class Meta:
         ordering = ["name"]
+        indexes = [models.Index(Zone("labels"), name="node_by_zone")]
         constraints = [
             models.CheckConstraint(condition=~Q(name=""), name="node_has_a_name"),
             models.CheckConstraint(condition=Q(source__in=["", "kubernetes"]), name="node_source_known"),
@@ -76,6 +78,7 @@ class Gpu(models.Model):
     class Meta:
         ordering = ["node__name", "index"]
         verbose_name = "GPU"
+        indexes = [models.Index(fields=["type", "node"], name="gpu_by_type")]
         constraints = [
             models.UniqueConstraint(fields=["node", "index"], name="gpu_index_unique_on_node"),
             models.UniqueConstraint(fields=["uuid"], condition=~Q(uuid=""), name="gpu_uuid_unique"),
@@ -122,6 +125,7 @@ class Replica(models.Model):
 
     class Meta:
         ordering = ["name"]
+        indexes = [models.Index(fields=["state", "name"], name="replica_by_state")]
         constraints = [
             models.CheckConstraint(condition=~Q(name=""), name="replica_has_a_name"),
             models.CheckConstraint(

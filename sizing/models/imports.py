@@ -68,6 +68,7 @@ class BenchImport(models.Model):
 
     class Meta:
         ordering = ["-queued_at", "-id"]
+        indexes = [models.Index(fields=["-queued_at", "-id"], name="bench_import_by_time")]
         constraints = [
             models.CheckConstraint(
                 condition=Q(state__in=["queued", "running", "done", "failed", "stored"]),

@@ -74,7 +74,10 @@ class Measurement(models.Model):
 
     class Meta:
         ordering = ["-measured_at", "-id"]
-        indexes = [models.Index(fields=["variant", "profile", "-measured_at"], name="measurement_newest")]
+        indexes = [
+            models.Index(fields=["variant", "profile", "-measured_at"], name="measurement_newest"),
+            models.Index(fields=["-measured_at", "-id"], name="measurement_by_time"),
+        ]
         constraints = [
             models.CheckConstraint(condition=Q(tok_per_sec__gte=0), name="measurement_rate_from_0"),
             models.CheckConstraint(

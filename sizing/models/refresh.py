@@ -58,6 +58,7 @@ class Refresh(models.Model):
     class Meta:
         ordering = ["-queued_at", "-id"]
         verbose_name_plural = "refreshes"
+        indexes = [models.Index(fields=["-queued_at", "-id"], name="refresh_by_time")]
         constraints = [
             models.UniqueConstraint(
                 fields=["variant", "profile"],

@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from sizing import tasks
 from sizing.inventory.reading import LARGEST_DOCUMENT
-from sizing.models import ClusterImport
+from sizing.models import ClusterImport, history
 from sizing.models.fields import NAME_LENGTH
+from sizing.models.history import By
 from sizing.services import kubernetes
 from sizing.services.errors import DeskError
 from sizing.syncing import importing
@@ -68,8 +69,10 @@ def take(name: str, source: BinaryIO, *, partial: bool, user: User | None) -> Cl
     return row
 
 
-def bring(pk: int) -> ClusterImport:
+def bring(pk: int, user: User | None = None) -> ClusterImport:
     """Import a list that was looked at, by the inventory as it is now; a large one by a worker.
+
+    The history tells that `user` did it, else who brought the list.
 
     DeskError 409 where it is not there to be imported or the desk follows a cluster, and 400 where it is
     refused.
@@ -85,6 +88,7 @@ def bring(pk: int) -> ClusterImport:
             cancel_requested=False,
             error="",
             finished_at=None,
+            **({"requested_by": user} if user else {}),
         )
         if not begun:
             raise _not_there(pk)
@@ -141,17 +145,20 @@ def discard(pk: int) -> None:
 
 def note(outcome: Outcome, *, name: str, size: int, partial: bool, trigger: str, user: User | None) -> None:
     """Write into the history what a command or a script imported."""
-    ClusterImport.objects.create(
-        name=shown_name(name),
-        size=size,
-        partial=partial,
-        state=State.DONE,
-        trigger=trigger,
-        requested_by=user,
-        finished_at=timezone.now(),
-        progress=100,
-        **importing.kept_of(outcome),
-    )
+    with transaction.atomic():
+        row = ClusterImport.objects.create(
+            name=shown_name(name),
+            size=size,
+            partial=partial,
+            state=State.DONE,
+            trigger=trigger,
+            requested_by=user,
+            finished_at=timezone.now(),
+            progress=100,
+            **importing.kept_of(outcome),
+        )
+        history.write(history.by_trigger(trigger, user), [history.added(row)])
+        history.write(By(f"import {row.pk}", user), outcome.events)
 
 
 def shown_name(name: str) -> str:

@@ -30,7 +30,8 @@ from sizing.measuring.importing import (
     weight,
     with_labels,
 )
-from sizing.models import BenchFile, BenchImport, Measurement
+from sizing.models import BenchFile, BenchImport, Measurement, history
+from sizing.models.history import By
 from sizing.models.locking import inventory_lock
 from sizing.services.errors import DeskError
 from sizing.services.import_wish import Wish as Wish
@@ -185,7 +186,8 @@ def take(
             storing.keep_files(row, packs)
             life.keep(row, considered)
             if to_store:
-                _store(row.pk)
+                stored = _store(row.pk)
+                history.write(history.by_trigger(trigger, user), [history.added(stored)])
     row.refresh_from_db()
     return row
 
@@ -202,11 +204,18 @@ def _packs(uploads: Sequence[Upload], stack: ExitStack) -> list[Packed]:
     return packs
 
 
-def store(pk: int) -> Measurement:
-    """Store the measurement of an import that was read. DeskError 409 where there is none to store."""
+def store(pk: int, by: By | None = None) -> Measurement:
+    """Store the measurement of an import that was read. DeskError 409 where there is none to store.
+
+    by: who is told to the history; None where the caller tells it.
+    """
     if not BenchImport.objects.filter(pk=pk).exists():
         raise DeskError(f'no import "{pk}"', code="not_found", status=404)
-    return _store(pk)
+    with inventory_lock():
+        stored = _store(pk)
+        if by is not None:
+            history.write(by, [history.added(stored)])
+    return stored
 
 
 def _store(pk: int) -> Measurement:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -11,7 +11,9 @@ from django.db import IntegrityError
 
 from sizing.inventory.applying import Changes, apply
 from sizing.inventory.checking import check_shape
+from sizing.inventory.differing import Difference, differ
 from sizing.inventory.document import Document, Findings, Problem, by_path, merged
+from sizing.inventory.happened import events
 from sizing.inventory.holding import check_holdings
 from sizing.inventory.places import FilePlaces, StoredPlaces
 from sizing.inventory.reading import LARGEST_DOCUMENT, read
@@ -23,6 +25,7 @@ from sizing.inventory.writing import form, plain, to_json
 from sizing.inventory.yaml_reading import UnreadableError
 from sizing.inventory.yaml_writing import to_yaml
 from sizing.models import Placement, Replica
+from sizing.models.history import Event
 from sizing.models.locking import inventory_lock
 from sizing.models.reads import consistent_reads
 from sizing.services.errors import DeskError
@@ -49,11 +52,16 @@ class InventoryError(DeskError):
 
 @dataclass(frozen=True)
 class LoadResult:
-    """What a load did, by kind of object, and what looks odd."""
+    """What a load did, or would do: numbers by kind of object, each by name, and what looks odd.
+
+    `events` is what it did, for the history; empty where that is too much to be told object by object.
+    """
 
     changes: Changes
+    difference: Difference
     warnings: list[Problem]
     more_warnings: int = 0
+    events: list[Event] = field(default_factory=list)
 
     @property
     def changed(self) -> int:
@@ -79,21 +87,49 @@ class LoadResult:
         }
 
 
+class ChangedMeanwhileError(DeskError):
+    """A load would do something else than was looked at; `result` says what."""
+
+    def __init__(self, result: LoadResult) -> None:
+        self.result = result
+        super().__init__(
+            "the inventory changed meanwhile, and the load would do something else now; nothing was changed",
+            code="conflict",
+            status=409,
+        )
+
+
 def load(document_bytes: bytes, replace: bool = False) -> LoadResult:
     """Load a document as it stands in a file: JSON or YAML. Raises `InventoryError`."""
+    return load_document(read_document(document_bytes), replace)
+
+
+def read_document(document_bytes: bytes) -> object:
+    """The plain document (mappings, lists, texts, numbers) of a file. Raises `InventoryError`."""
     try:
-        document = read(document_bytes)
+        return read(document_bytes)
     except UnreadableError as error:
         raise InventoryError([Problem("", str(error))]) from None
-    return load_document(document, replace)
 
 
-def load_document(document: object, replace: bool = False) -> LoadResult:
-    """Load a plain document (mappings, lists, texts, numbers), all of it or nothing. Raises `InventoryError`.
+def preview(document: object, replace: bool = False) -> LoadResult:
+    """What `load_document` would do, with nothing written. Raises `InventoryError`."""
+    findings = Findings()
+    file = check_shape(document, findings)
+    with consistent_reads():
+        stored = read_stored()
+    _check(file, stored.document, findings, replace)
+    difference = differ(file, stored.document, replace=replace)
+    return LoadResult(difference.counts(), difference, findings.warnings, findings.more_warnings)
+
+
+def load_document(document: object, replace: bool = False, *, expected: str | None = None) -> LoadResult:
+    """Load a plain document, all of it or nothing. Raises `InventoryError`.
 
     Objects are matched by name and described whole: keys left out take their defaults. Only a node's `gpus`
     and a model's `variants` stay as they are where the key is left out. With `replace` all objects that the
-    document leaves out are removed.
+    document leaves out are removed. `expected`, the digest of a difference that somebody looked at:
+    `ChangedMeanwhileError` where it would be another one now.
     """
     findings = Findings()
     file = check_shape(document, findings)
@@ -101,8 +137,11 @@ def load_document(document: object, replace: bool = False) -> LoadResult:
         with inventory_lock():
             stored = read_stored()
             _check(file, stored.document, findings, replace)
-            if findings.errors:
-                raise InventoryError(findings.errors, findings.more_errors)
+            difference = differ(file, stored.document, replace=replace)
+            if expected not in (None, difference.digest()):
+                raise ChangedMeanwhileError(
+                    LoadResult(difference.counts(), difference, findings.warnings, findings.more_warnings)
+                )
             changes = apply(file, stored, replace=replace)
     except IntegrityError:
         # The checks have the tables' rules; so another writer was there who does not take the lock.
@@ -111,31 +150,37 @@ def load_document(document: object, replace: bool = False) -> LoadResult:
             code="conflict",
             status=409,
         ) from None
-    return LoadResult(changes, findings.warnings, findings.more_warnings)
+    happened = events(difference, stored)
+    return LoadResult(changes, difference, findings.warnings, findings.more_warnings, happened)
 
 
 def _check(file: Document, stored: Document, findings: Findings, replace: bool) -> None:
-    """Check the state that the load would leave."""
+    """Check the state that the load would leave. Raises `InventoryError`."""
     state = merged(Document() if replace else stored, file)
     check_references(file, state, findings)
     check_uuids(file, state, findings)
     if not replace:
         check_left_out(file, stored, state, findings)
     check_holdings(state, FilePlaces(), findings)
-    if not findings.errors:
-        check_unusual(state, FilePlaces(), findings)
+    if findings.errors:
+        raise InventoryError(findings.errors, findings.more_errors)
+    check_unusual(state, FilePlaces(), findings)
 
 
 def load_file(path: str | Path, replace: bool = False) -> LoadResult:
     """Load a file. Raises `InventoryError`, also where the file cannot be read."""
+    return load(read_file(path), replace)
+
+
+def read_file(path: str | Path) -> bytes:
+    """The content of a file. Raises `InventoryError` where it cannot be read."""
     try:
         with Path(path).open("rb") as file:
-            content = read_at_most(file)
+            return read_at_most(file)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         name = str(path) if str(path).isprintable() else quoted(str(path))
         raise InventoryError([Problem("", f"cannot read {name}: {reason}")]) from None
-    return load(content, replace)
 
 
 def read_at_most(file: BinaryIO) -> bytes:

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 
 from sizing import tasks
 from sizing.measuring import refreshes
-from sizing.models import BenchProfile, Refresh, Replica, ServedModel, Variant
+from sizing.models import BenchProfile, Refresh, Replica, ServedModel, Variant, history
 from sizing.services.errors import DeskError
 
 
@@ -49,6 +49,8 @@ def request(
                 save_result=save_result,
                 options=dict(options or {}),
             )
+            if trigger != Refresh.Trigger.ADMIN:  # the pages tell it themselves
+                history.write(history.by_trigger(trigger, user), [history.added(row)])
     except IntegrityError:
         active = Refresh.objects.filter(variant=of, profile=on, state__in=Refresh.ACTIVE).first()
         which = f"refresh {active.pk} is {active.state}" if active else "another refresh is active"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -16,7 +16,7 @@ from sizing.domain.catalog import QuestionError
 from sizing.domain.demand import parse_rate, parse_utilization
 from sizing.services.errors import DeskError
 
-PARAMETERS = ("tokens_per_sec", "profile", "variant", "utilization", "explain")
+PARAMETERS = ("tokens_per_sec", "profile", "variant", "utilization", "as_if", "explain")
 _STATUS = {"not_found": 404}
 
 
@@ -25,6 +25,33 @@ class Question(DomainQuestion):
     """A question as people ask it: `explain_nodes` asks for an entry for every node."""
 
     explain_nodes: bool = False
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What a question about a model may name. measured: the profiles on which a figure counts."""
+
+    default_profile: str | None
+    profiles: tuple[str, ...]
+    measured: frozenset[str]
+    variants: tuple[str, ...]
+
+
+def offered(model: str) -> Offered:
+    """The profiles and the model's variants; none of these where there is no such model."""
+    catalog = snapshot.current().catalog
+    known = catalog.models.get(model)
+    return Offered(
+        known.default_profile if known else None,
+        tuple(sorted(catalog.profiles)),
+        frozenset(profile for name, _, profile in catalog.measured if name == model),
+        tuple(variant.name for variant in known.variants) if known else (),
+    )
+
+
+def node_ids(names: Collection[str]) -> dict[str, int]:
+    """The ids of nodes, by name, as far as there are such nodes."""
+    return {name: pk for pk, name in snapshot.current().node_names.items() if name in names}
 
 
 def known_model(name: str) -> None:
@@ -58,6 +85,7 @@ def parse_question(model: str, params: Mapping[str, Sequence[str]]) -> Question:
         profile=_single(params, "profile"),
         variant=_single(params, "variant"),
         utilization=share,
+        as_if=tuple(params.get("as_if", ())),
         explain_nodes=explain == "nodes",
     )
 
@@ -74,7 +102,12 @@ def _single(params: Mapping[str, Sequence[str]], name: str) -> str | None:
 def find_answer(question: Question) -> Answer:
     """The answer as a domain value; DeskError where there is none."""
     plain = DomainQuestion(
-        question.model, question.tokens_per_sec, question.profile, question.variant, question.utilization
+        question.model,
+        question.tokens_per_sec,
+        question.profile,
+        question.variant,
+        question.utilization,
+        question.as_if,
     )
     try:
         return snapshot.current().answer(plain)

@@ -6,10 +6,12 @@ from datetime import timedelta
 
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
+from django.db import transaction
 
 from sizing.inventory.words import quoted
-from sizing.models import ApiToken
+from sizing.models import ApiToken, history
 from sizing.models.fields import validate_text
+from sizing.models.history import By
 from sizing.services.errors import DeskError
 
 LONGEST_LABEL = 120
@@ -30,7 +32,9 @@ def create_token(username: str, label: str, days: int | None = None) -> str:
     if not user.is_active:
         raise DeskError(f"user {quoted(username)} is not active")
     expiry = None if days is None else timedelta(days=days)
-    _, token = ApiToken.objects.create(user=user, expiry=expiry, label=label)
+    with transaction.atomic():
+        row, token = ApiToken.objects.create(user=user, expiry=expiry, label=label)
+        history.write(By(history.COMMAND), [history.added(row)])
     return str(token)
 
 

@@ -30,10 +30,12 @@ from sizing.inventory.stored import Stored, read_stored
 from sizing.inventory.words import counted as plural
 from sizing.models import ClusterSync, MappingRule
 from sizing.models.fields import Source
+from sizing.models.history import Event
 from sizing.models.locking import inventory_lock
 from sizing.models.reads import consistent_reads
 from sizing.syncing import seen
 from sizing.syncing.comparing import Difference, Gone, compare
+from sizing.syncing.happened import Happened
 
 KUBERNETES = Source.KUBERNETES.value
 
@@ -50,7 +52,8 @@ class ConflictError(RefusedError):
 class Outcome:
     """What bringing in a list would change or has changed, and what is to be known of it.
 
-    `rows` are numbers of rows by what happened to them and kind; None where nothing was written.
+    `rows` are numbers of rows by what happened to them and kind; None where nothing was written. `events` is
+    what was done, for the history; empty where that is too much to be told object by object.
     """
 
     report: dict[str, Any]
@@ -59,6 +62,7 @@ class Outcome:
     ignored: list[dict[str, Any]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     rows: dict[str, dict[str, int]] | None = None
+    events: list[Event] = field(default_factory=list)
 
     @property
     def changes(self) -> dict[str, Any]:
@@ -153,7 +157,9 @@ def bring(
             stored = read_stored()
             plan = _plan(counted, mapped, stored, partial)
             outcome = _outcome(counted, plan, [])
+            happened = Happened(plan.difference, stored)
             outcome.rows = _write(stored, plan)
+            outcome.events = happened.events()
             _remember(seen.pack(counted, mapped))
             if after is not None:
                 after(outcome)

@@ -24,7 +24,8 @@ from django.utils import timezone
 from sizing.inventory.kubernetes.facts import Listing
 from sizing.inventory.kubernetes.reading import read_listing
 from sizing.inventory.yaml_reading import UnreadableError
-from sizing.models import ClusterImport
+from sizing.models import ClusterImport, history
+from sizing.models.history import By
 from sizing.syncing import bringing, state
 from sizing.syncing.told import changes_told, report_told, summary
 
@@ -87,6 +88,7 @@ def bring(pk: int) -> bool:
     def done(outcome: bringing.Outcome) -> None:
         if not _end(row, State.DONE, progress=100, body=None, **kept_of(outcome)):
             raise _Lost
+        history.write(By(f"import {row.pk}", row.requested_by), outcome.events)
 
     with _ending(row), _alive(row):
         listing = _listing(row)

@@ -15,7 +15,8 @@ from django.db import connection
 from django.utils import timezone
 
 from sizing.inventory.kubernetes.facts import Listing
-from sizing.models import InventoryChange
+from sizing.models import InventoryChange, history
+from sizing.models.history import By
 from sizing.syncing import bringing, state
 from sizing.syncing.bringing import Outcome, RefusedError
 from sizing.syncing.failures import SyncFailure
@@ -62,6 +63,7 @@ def run(
     if claim is None:
         return False
     state.mark_stale()
+    history.drop_old_of_sync()
     this = _Run(claim, bring, timing)
     error = BROKE_OFF
     try:
@@ -173,7 +175,8 @@ class _Run:
             self._beat()
 
     def _remember(self, outcome: Outcome) -> None:
-        """In the transaction that brings in: all later changes are others'."""
+        """In the transaction that brings in: who changed what, and that all later changes are others'."""
+        history.write(By(history.SYNC), outcome.events)
         newest = InventoryChange.objects.order_by("-id").values_list("id", flat=True).first()
         self._written = newest or 0
 

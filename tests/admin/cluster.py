@@ -13,6 +13,7 @@ from sizing.models import (
     BenchImport,
     ClusterImport,
     ClusterSync,
+    InventoryLoad,
     MappingRule,
     Refresh,
     Target,
@@ -65,6 +66,13 @@ def make_everything(number: int = 1, hostile: str = "", first: int = 0) -> None:
             requested_by=user,
             error=f"broke{hostile}",
             report=_told(hostile),
+        )
+        InventoryLoad.objects.create(
+            name=f"fleet{hostile}.yaml",
+            trigger=InventoryLoad.Trigger.ADMIN,
+            requested_by=user,
+            changes={"created": {"nodes": {"count": 1, "first": [{"name": f"n{hostile}", "what": ""}]}}},
+            warnings=[f"odd{hostile}"],
         )
         ClusterSync.objects.update_or_create(
             pk=1,

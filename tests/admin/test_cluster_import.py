@@ -346,5 +346,5 @@ def test_the_ways_to_the_page_are_shown_to_those_who_may(boss: Client) -> None:
     looker.force_login(person("looker", *VIEWING))
     for path in ("/admin/", LIST):
         assert link not in looker.get(path).content.decode(), path
-    builders.model()
+    builders.node()
     assert boss.get("/admin/").content.decode().count(link) == 1

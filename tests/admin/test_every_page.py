@@ -60,6 +60,7 @@ def test_a_list_of_30_rows_takes_as_many_queries_as_one_of_3(model: Any, boss: C
     with CaptureQueriesContext(connection) as few:
         assert boss.get(url).status_code == 200
     make_everything(27, first=3)
+    boss.get(url)  # what was written since is read once, by whoever asks first
     with CaptureQueriesContext(connection) as many:
         assert boss.get(url).status_code == 200
     assert len(many) == len(few), [query["sql"] for query in many]

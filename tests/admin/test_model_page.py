@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from decimal import Decimal
+from html import unescape
 from typing import Any
 
 import pytest
@@ -167,3 +169,97 @@ def test_the_page_takes_as_many_queries_for_thirty_measurements_as_for_three(
     with CaptureQueriesContext(connection) as many:
         page(boss, llama)
     assert len(many) == len(few) <= 17
+
+
+def tables(body: str) -> dict[str, list[str]]:
+    """The text of each line of each table that scrolls, by its name."""
+    found = re.findall(r'aria-label="Table of (\w+)">.*?<tbody>(.*?)</tbody>', body, re.DOTALL)
+    return {
+        name: [words(row) for row in re.findall(r"<tr>(.*?)</tr>", rows, re.DOTALL)] for name, rows in found
+    }
+
+
+def test_variants_and_replicas_stand_on_the_page_with_where_they_are(llama: Variant, boss: Client) -> None:
+    slice_ = builders.variant(
+        llama.model,
+        "slice",
+        1,
+        gpu_memory_fraction=Decimal("0.5"),
+        gpu_types=[builders.H100],
+        node_selector={"zone": "a"},
+        cpu_millis=4500,
+        tolerations=[{"operator": "Exists"}],
+    )
+    a1, b7 = builders.node(), builders.node("gpu-b7", schedulable=False)
+    b7.gpus.filter(index=1).update(healthy=False)
+    builders.replica("llama-0", llama, a1, (0, 1, 2, 3), started_at=timezone.now() - timedelta(days=3))
+    builders.replica("llama-1", llama, b7, (0, 1, 2, 3), state="starting", benchable=True)
+    builders.replica("llama-2", slice_, a1, (4,), benchable=True, endpoint="http://10.0.0.7/v1")
+    builders.replica("llama-3", slice_, state="pending")
+    builders.replica("other-0", builders.variant(builders.model("other")))
+    llama.model.min_replicas, llama.model.max_replicas = 4, 8
+    llama.model.save()
+    body = page(boss, llama)
+    assert tables(body) == {
+        "variants": [
+            "tp4 4 GPUs whole GPU any – 2",
+            f"slice 1 GPU 50 % of the GPU {builders.H100} zone=a, 4.5 cores, tolerates 1 taint 1",
+        ],
+        "replicas": [
+            "llama-0 tp4 ready gpu-a1 : 0 1 2 3 3 d –",
+            "llama-1 tp4 starting gpu-b7 : 0 1 2 3 ! cordoned, GPU 1 unhealthy – benchable, no endpoint",
+            "llama-2 slice ready gpu-a1 : 4 – benchable",
+            "llama-3 slice pending nowhere yet – –",
+        ],
+    }
+    assert "Replicas 1 pending, 1 starting, 2 ready" in words(body)
+    assert "3 serve, at least 4, at most 8; 1 too few." in words(body)
+    assert f'<a href="/admin/sizing/node/{b7.pk}/change/">gpu-b7</a>' in body
+    assert f'<a href="/admin/sizing/variant/{slice_.pk}/change/">slice</a>' in body
+
+
+def test_of_many_replicas_the_first_fifty_are_shown_in_as_many_queries_as_one(
+    llama: Variant, boss: Client
+) -> None:
+    node = builders.node(gpus=8)
+    counts = []
+    for number in (1, 52):
+        for one in range(Replica.objects.count(), number):
+            builders.replica(f"llama-{one:02}", llama, node, (one % 8,))
+        page(boss, llama)
+        with CaptureQueriesContext(connection) as queries:
+            body = page(boss, llama)
+        counts.append(len(queries))
+    assert counts[0] == counts[1] <= 17
+    assert len(tables(body)["replicas"]) == 50
+    assert "And 2 more: see Replicas ." in words(body)
+
+
+def test_a_model_of_which_nothing_is_there_yet_says_what_to_do(boss: Client, viewer: Client) -> None:
+    model = builders.model("new")
+    url = reverse("admin:sizing_servedmodel_change", args=[model.pk])
+    body = words(boss.get(url).content.decode())
+    assert "nothing can be asked or measured of this model. Add one : how many GPUs" in body
+    assert "None runs. Ask where one would fit, or add one that runs already." in body
+    body = words(viewer.get(url).content.decode())
+    assert "None runs. Ask where one would fit." in body
+    assert "nothing can be asked or measured" not in body  # they may not see variants
+
+
+def test_what_is_no_llm_offers_no_question(boss: Client) -> None:
+    model = builders.model("notebooks", workload="other")
+    body = boss.get(reverse("admin:sizing_servedmodel_change", args=[model.pk])).content.decode()
+    assert f"/{model.pk}/target/" not in body
+    assert "None runs. Add one that runs already." in words(body)
+
+
+def test_a_figure_links_to_its_question_and_to_the_comparison_with_the_one_before(
+    llama: Variant, boss: Client
+) -> None:
+    history(llama, sweeps.profile(), 100)
+    body = page(boss, llama)
+    assert f"/admin/sizing/servedmodel/{llama.model_id}/target/?profile=chat&amp;variant=tp4" in body
+    assert "/compare/" not in body
+    history(llama, BenchProfile.objects.get(), 110)
+    first, second = Measurement.objects.order_by("measured_at", "pk")
+    assert f"/admin/sizing/measurement/compare/?a={first.pk}&b={second.pk}" in unescape(page(boss, llama))

@@ -294,3 +294,35 @@ def test_text_with_markup_is_escaped(llama: Variant, boss: Client) -> None:
     rows = boss.get(reverse("admin:sizing_refresh_live_rows"), {"pk": run.pk}).content.decode()
     assert "alert(1)" in rows
     assert HOSTILE not in rows
+
+
+def test_marked_runs_are_cancelled_after_a_page_that_names_them(llama: Variant, boss: Client) -> None:
+    run, over = running(llama), sweeps.refresh(llama, sweeps.profile("rag"), "done")
+    queued = sweeps.refresh(llama, sweeps.profile("batch"), "queued")
+    address = reverse("admin:sizing_refresh_changelist")
+    data = {"action": "cancel_runs", "_selected_action": [run.pk, over.pk, queued.pk]}
+    asked = words(boss.post(address, data).content.decode())
+    assert "Cancel 2 refreshes?" in asked
+    assert f"#{run.pk} llama (tp4) on chat: running → cancelled" in asked
+    assert f"#{over.pk} " not in asked
+    assert not Refresh.objects.filter(cancel_requested=True).exists()
+    done = boss.post(address, data | {"confirmed": "yes"}, follow=True).content.decode()
+    assert "2 of 2 refreshes are asked to stop; finished levels are kept." in done
+    assert dict(Refresh.objects.values_list("pk", "state")) == {
+        run.pk: "running",
+        over.pk: "done",
+        queued.pk: "cancelled",
+    }
+    run.refresh_from_db()
+    assert run.cancel_requested
+    assert set(LogEntry.objects.values_list("object_id", flat=True)) == {str(run.pk), str(queued.pk)}
+    assert "Nothing to cancel" in boss.post(address, data, follow=True).content.decode()
+
+
+def test_who_may_only_look_cancels_nothing_from_the_list(llama: Variant, viewer: Client) -> None:
+    run = running(llama)
+    address = reverse("admin:sizing_refresh_changelist")
+    assert "cancel_runs" not in viewer.get(address).content.decode()
+    viewer.post(address, {"action": "cancel_runs", "_selected_action": [run.pk], "confirmed": "yes"})
+    run.refresh_from_db()
+    assert not run.cancel_requested

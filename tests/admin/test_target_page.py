@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from sizing.models import Node, ServedModel, Target
 from tests import builders
+from tests.admin import sweeps
 from tests.admin.cluster import person
 from tests.admin.test_every_page import HOSTILE
 
@@ -35,6 +40,11 @@ def ask(client: Client, model: ServedModel, **question: str) -> str:
     return response.content.decode()
 
 
+def words(body: str) -> str:
+    """The page's text without its elements."""
+    return " ".join(re.sub(r"<[^>]+>", "", body).split())
+
+
 def test_anonymous_visitors_are_sent_to_the_sign_in(llama: ServedModel) -> None:
     response = Client().get(page(llama), {"tokens_per_sec": "1"})
     assert response.status_code == 302
@@ -53,7 +63,8 @@ def test_the_form_opens_without_a_question(llama: ServedModel, viewer: Client) -
 
 def test_an_answer_that_fits_is_one_sentence(llama: ServedModel, viewer: Client) -> None:
     body = ask(viewer, llama, tokens_per_sec="4000")
-    assert "4 replicas are needed, 2 run; the other 2 fit." in body
+    assert "4 replicas are needed, 2 run; the other 2 fit." in words(body)
+    assert '<strong class="desk-say-fits">fit</strong>' in body
     assert "desk-badge-fits" in body
     assert "1,180.5" in body
     assert "edge: a higher load failed the SLO" in body
@@ -63,13 +74,13 @@ def test_an_answer_that_fits_is_one_sentence(llama: ServedModel, viewer: Client)
 
 def test_an_answer_that_is_served_already_says_so(llama: ServedModel, viewer: Client) -> None:
     body = ask(viewer, llama, tokens_per_sec="1000")
-    assert "1 replica is needed, 2 run: already served, with 1 to spare." in body
+    assert "1 replica is needed, 2 run: already served, with 1 to spare." in words(body)
     assert "desk-badge-served" in body
 
 
 def test_an_answer_that_does_not_fit_says_what_is_in_the_way(llama: ServedModel, viewer: Client) -> None:
     body = ask(viewer, llama, tokens_per_sec="6000")
-    assert "6 replicas are needed, 2 run; of the other 4 only 2 fit." in body
+    assert "6 replicas are needed, 2 run; of the other 4 only 2 fit." in words(body)
     assert "desk-badge-blocked" in body
     assert "In the way" in body
     assert "2 of 4 more replicas fit" in body
@@ -91,7 +102,7 @@ def test_the_nodes_of_one_code_can_be_picked(llama: ServedModel, viewer: Client)
 def test_thousands_of_nodes_are_paged_on_a_small_page(llama: ServedModel, viewer: Client) -> None:
     Node.objects.bulk_create(Node(name=f"bare-{i:04}") for i in range(2500))
     body = ask(viewer, llama, tokens_per_sec="6000", page="2")
-    assert "page 2 of 26" in body
+    assert "page 2 of 84" in body
     assert "<strong>2,500</strong> has no GPUs" in body
     assert len(body.encode()) < 300_000
 
@@ -140,6 +151,8 @@ def test_the_same_answer_is_given_as_link_curl_and_command(llama: ServedModel, v
     path = f"/api/v1/models/meta-llama/Llama-3.1:70B/target?{query}"
     assert f'href="{path}"' in body
     assert f"http://testserver{path}" in body
+    assert f'<code id="link-line">http://testserver{page(llama)}?{query}</code>' in body
+    assert f'href="?{query}&amp;format=csv"' in body
     assert "python manage.py target meta-llama/Llama-3.1:70B 4000 --profile chat --utilization 0.9" in body
 
 
@@ -198,9 +211,76 @@ def test_targets_link_nowhere_for_those_who_may_not_view_models(llama: ServedMod
         assert page(llama) not in body.content.decode()
 
 
-def test_the_page_takes_as_many_queries_for_many_replicas_as_for_few(
-    llama: ServedModel, viewer: Client, django_assert_max_num_queries
+def test_what_a_replica_serves_is_drawn_for_those_who_may_see_measurements(
+    llama: ServedModel, viewer: Client, boss: Client
 ) -> None:
-    ask(viewer, llama, tokens_per_sec="6000")
-    with django_assert_max_num_queries(15):
-        ask(viewer, llama, tokens_per_sec="6001")
+    row = sweeps.measured(llama.variants.get(), sweeps.profile("rag"))
+    seen = ask(boss, llama, tokens_per_sec="300", profile="rag")
+    assert 'aria-labelledby="levels-throughput-title"' in seen
+    assert "the limit is in here" in seen
+    assert f'href="{reverse("admin:sizing_measurement_change", args=[row.pk])}"' in seen
+    hidden = ask(viewer, llama, tokens_per_sec="300", profile="rag")
+    assert "levels-throughput" not in hidden
+    assert "/sizing/measurement/" not in hidden
+    assert "edge: a higher load failed the SLO" in hidden
+
+
+def test_nodes_lead_to_their_pages_for_those_who_may_see_them(llama: ServedModel, viewer: Client) -> None:
+    link = f'href="{reverse("admin:sizing_node_change", args=[Node.objects.get(name="gpu-a2").pk])}"'
+    table = ask(viewer, llama, tokens_per_sec="4000").partition('id="nodes"')[2]
+    assert table.count(link) == 1
+    client = Client()
+    client.force_login(person("modeler", "view_servedmodel"))
+    assert link not in ask(client, llama, tokens_per_sec="4000")
+
+
+def test_typing_replaces_one_part_of_the_page_which_is_all_of_the_answer(
+    llama: ServedModel, viewer: Client
+) -> None:
+    body = ask(viewer, llama, tokens_per_sec="6000")
+    form, part = body.split('<div id="answer-part">')
+    assert 'id="answer-status" role="status"' in form
+    assert "target.js" in form
+    for name in ('id="answer"', 'id="link-line"', 'id="nodes"'):
+        assert (name in form, name in part) == (False, True), name
+
+
+def test_the_page_takes_as_many_queries_for_many_rows_as_for_few(llama: ServedModel) -> None:
+    operator = Client()
+    names = ("servedmodel", "node", "measurement", "target", "refresh", "replica", "variant")
+    operator.force_login(person("operator", "add_target", "add_refresh", *(f"view_{name}" for name in names)))
+    variant = llama.variants.get()
+    sweeps.measured(variant, sweeps.profile("rag"), bound="floor")
+    builders.replica("drain-0", variant, builders.node("gpu-a3"), (0, 1, 2, 3), state="draining")
+
+    def queries(tokens_per_sec: int) -> int:
+        ask(operator, llama, tokens_per_sec="1", profile="rag")  # reads the inventory
+        with CaptureQueriesContext(connection) as taken:
+            ask(operator, llama, tokens_per_sec=str(tokens_per_sec), profile="rag", as_if="ended:drain-0")
+        return len(taken)
+
+    few = queries(6000)
+    for i in range(20):
+        node = builders.node(f"gpu-b{i:02}")
+        builders.replica(f"llama-b{i}", variant, node, (0, 1, 2, 3))
+        Target.objects.create(
+            model=llama, variant=variant, profile=builders.profile(f"p{i}"), tokens_per_sec=1
+        )
+    assert (few, queries(60000)) == (12, 12)
+
+
+def test_of_many_who_would_stop_the_first_stand_in_the_table_and_all_count(viewer: Client) -> None:
+    variant = builders.variant(builders.model("llama", priority=1), "tp1", 1)
+    builders.measurement(variant, builders.profile("chat"), 1)
+    batch, node = builders.variant(builders.model("batch"), "tp1", 1), builders.node("gpu-a1", gpus=52)
+    for i in range(52):
+        builders.replica(f"batch-{i:02}", batch, node, (i,))
+    page = ask(viewer, variant.model, tokens_per_sec="52")
+    assert "&lt;" not in page
+    body = words(page)
+    assert "52 replicas are needed, none runs; the 52 fit by stopping 52 replicas of batch." in body
+    assert "fits by stopping 52" in body
+    table = body.partition("Who would stop")[2]
+    assert "batch-49batch0gpu-a1unknown and 2 more; all of them are in the JSON" in table
+    assert "batch: 52 stopped, 0 left, at least 0 kept" in table
+    assert "0 →and afterwards 52" in table

@@ -60,5 +60,5 @@ def answer(needed: int, current: int, room: int, stopped: list[str] | None = Non
     ],
 )
 def test_the_answer_in_words(given: dict[str, Any], said: str, kind: str, badge: str) -> None:
-    assert sentence(given) == said
+    assert str(sentence(given)) == said
     assert (verdict(given).kind, verdict(given).text) == (kind, badge)

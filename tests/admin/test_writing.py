@@ -228,8 +228,9 @@ def test_all_pages_of_a_list_can_be_cordoned(fleet: Variant, boss: Client) -> No
     assert not Node.objects.filter(schedulable=True).exists()
 
 
-def test_a_viewer_is_offered_no_action_and_can_do_none(fleet: Variant, viewer: Client) -> None:
-    assert "cordon" not in viewer.get(reverse(NODES)).content.decode()
+def test_a_viewer_is_offered_no_action_and_can_do_none(fleet: Variant, viewer: Client, boss: Client) -> None:
+    assert '<option value="cordon"' in boss.get(reverse(NODES)).content.decode()
+    assert '<option value="cordon"' not in viewer.get(reverse(NODES)).content.decode()
     act(viewer, NODES, "cordon", list(Node.objects.all()), confirmed="yes")
     assert Node.objects.filter(schedulable=True).count() == 2
 

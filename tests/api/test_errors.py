@@ -216,7 +216,7 @@ def test_a_wrong_filter_is_a_400(admin: APIClient, fleet: dict[str, Any], query:
 def test_what_the_services_raise_has_its_status(
     admin: APIClient, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int, code: str
 ) -> None:
-    def fail(*args: Any) -> None:
+    def fail(*args: Any, **named: Any) -> None:
         raise error
 
     monkeypatch.setattr("sizing.services.editing.save", fail)
@@ -236,7 +236,7 @@ def test_a_name_taken_at_the_same_moment_is_a_conflict(
 def test_what_nobody_expected_is_left_to_the_server(
     admin: APIClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*args: Any) -> None:
+    def fail(*args: Any, **named: Any) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr("sizing.services.editing.save", fail)

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
@@ -16,6 +17,7 @@ from rest_framework.test import APIClient
 from sizing import tasks
 from sizing.api import parsers
 from sizing.models import BenchFile, BenchImport, BenchProfile, InventoryChange, Measurement, Refresh
+from sizing.models.history import way_of
 from tests.api.conftest import LLAMA, Caller, send
 from tests.imports.files import rate, slow
 
@@ -109,7 +111,10 @@ def test_right_files_are_stored_at_once(admin: APIClient, chat: dict[str, Any], 
     assert [level["verdict"] for level in shown["levels"]] == ["pass", "fail"]
     assert answer.json()["preview"]["sweeps"][0]["counts"] is True
     row = BenchImport.objects.get()
-    assert (row.state, row.trigger, row.requested_by) == ("stored", "api", get_user_model().objects.get())
+    ada = get_user_model().objects.get(username="ada")
+    assert (row.state, row.trigger, row.requested_by) == ("stored", "api", ada)
+    told = LogEntry.objects.get(user=ada)
+    assert (told.get_edited_object(), way_of(told)) == (measured, "API")
     assert [kept.name for kept in measured.files.all()] == ["a.json", "b.json"]
 
 

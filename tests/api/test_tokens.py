@@ -99,7 +99,7 @@ def test_a_wrong_call_is_one_line_and_exit_2(db: None, arguments: list[str], mes
 
 def test_a_session_signs_in_too(admin: APIClient) -> None:
     client = APIClient(enforce_csrf_checks=True)
-    client.force_login(User.objects.get())
+    client.force_login(User.objects.get(username="ada"))
     assert client.get("/api/v1/nodes").status_code == 200
     refused = client.post("/api/v1/nodes", {"name": "n"})
     assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")

@@ -81,10 +81,24 @@ def test_json_is_the_answer_of_the_api() -> None:
         ([MODEL, "NaN"], "tokens_per_sec must be a positive number"),
         ([MODEL, "5", "--profile", "x"], 'no profile "x"; there are chat'),
         ([MODEL, "5", "--utilization", "2"], "utilization must be a number in (0, 1], at least 0.000001"),
+        ([MODEL, "5", "--as-if", "ready:gpu-z"], 'as_if "ready:gpu-z": no node "gpu-z"'),
     ],
 )
 def test_an_error_is_one_line_and_exit_2(words: list[str], message: str) -> None:
     assert run(*words) == (2, "", message + "\n")
+
+
+@pytest.mark.usefixtures("fleet")
+def test_what_is_supposed_is_said_first_and_answered() -> None:
+    words = ("--as-if", "more_like:gpu-a1", "--as-if", "ended:llama-0")
+    code, out, err = run(MODEL, "5000", *words)
+    assert (code, err) == (1, "")
+    assert out.splitlines()[:2] == [
+        "as if there were one more node like gpu-a1 and llama-0 had ended:",
+        f"{MODEL} needs 5 replicas for 5,000 tok/s; 0 run: 4 of the other 5 fit",
+    ]
+    form = json.loads(run(MODEL, "5000", "--json", *words)[1])
+    assert (form["as_if"], form["room"]) == ([words[1], words[3]], 4)
 
 
 @pytest.mark.usefixtures("fleet")

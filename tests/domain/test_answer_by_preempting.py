@@ -213,5 +213,6 @@ def test_changes_of_what_is_slow_to_ask_again_keep_the_same_victims() -> None:
         [node("a", 4), node("b", 4, schedulable=False)], [held("b0", "batch", "a", 0, 1, 2, 3)], "3000"
     )
     assert found.preemption is not None
-    slow = replace(found, reach=replace(found.reach, preemption=replace(found.preemption, quick=False)))
+    slow = replace(found)
+    vars(slow)["reach"] = replace(found.reach, preemption=replace(found.preemption, quick=False))
     assert [str(c) for c in slow.changes] == ["uncordon b: +1", f"one more node like a (4 {H100}): +1"]

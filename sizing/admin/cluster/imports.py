@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, cast
 
 from django.contrib import admin, messages
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
@@ -172,7 +173,7 @@ class ClusterImportAdmin(PageAdmin):
         return view
 
     def bring(self, request: HttpRequest, row: ClusterImport) -> HttpResponse:
-        done = cluster_imports.bring(row.pk)
+        done = cluster_imports.bring(row.pk, cast(User, request.user))
         self.log_change(request, row, [{"changed": {"fields": ["imported"]}}])
         if done.state == State.DONE:
             said = f"The list is imported: {summary(done.changes)}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib import messages
@@ -13,13 +13,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpR
 from django.urls import reverse
 
 from sizing.domain.wording import names
-from sizing.measuring.refreshes import Measurable, measurable
-from sizing.models import Measurement, Refresh, ServedModel, Variant
+from sizing.measuring.refreshes import Measurable, measurable, why_not
+from sizing.models import Measurement, Refresh, Replica, ServedModel, Variant
 from sizing.services.errors import DeskError
 from sizing.templatetags.desk import num
 
 MOST_AT_ONCE = 200
 REFUSALS_SHOWN = 5
+NO_PROFILE = "it has no default profile; give it one"
 
 
 def may_ask(request: HttpRequest) -> bool:
@@ -40,9 +41,11 @@ class Wish:
     profile: str
     replicas: tuple[str, ...] = ()
     problem: str = ""
+    replica: str | None = None  # on this one and no other
 
     def __str__(self) -> str:
-        what = f"{self.model} ({self.variant}) on {self.profile}" if self.variant else self.model
+        what = f"{self.model} ({self.variant})" if self.variant else self.model
+        what += f" on {self.profile}" if self.profile else ""
         if self.problem:
             return f"{what}: left out, {self.problem}"
         return f"{what}: measured on {'one of ' * (len(self.replicas) > 1)}{names(self.replicas)}"
@@ -78,11 +81,47 @@ def _of_model(
     if not profile and len(measured) == 1:
         (profile,) = measured
     if not profile:
-        return Wish(model.name, "", "", problem="it has no default profile; give it one")
+        return Wish(model.name, "", "", problem=NO_PROFILE)
     if not variants:
         return Wish(model.name, "", "", problem="it has no variant; add one")
     variant = next((v for v in variants if can[v.pk].replicas), variants[0])
     return _wish(variant, profile, can[variant.pk], active)
+
+
+def wishes_of_variants(variants: Sequence[Variant]) -> list[Wish]:
+    """Each variant (with its model and the model's profile) on its model's default profile."""
+    can, active = measurable(variants), _active(variants)
+    found = []
+    for variant in variants:
+        profile = variant.model.default_profile
+        if profile is None:
+            found.append(Wish(variant.model.name, variant.name, "", problem=NO_PROFILE))
+        else:
+            found.append(_wish(variant, profile.name, can[variant.pk], active))
+    return found
+
+
+def wishes_of_replicas(replicas: Sequence[Replica]) -> list[Wish]:
+    """For each variant among the replicas (with model and profile) the first that may be measured."""
+    of_variant: dict[int, list[Replica]] = {}
+    for replica in replicas:
+        of_variant.setdefault(replica.variant_id, []).append(replica)
+    found = []
+    for wish, chosen in zip(
+        wishes_of_variants([mine[0].variant for mine in of_variant.values()]),
+        of_variant.values(),
+        strict=True,
+    ):
+        names_of = {replica.name for replica in chosen}
+        first = next((name for name in wish.replicas if name in names_of), None)
+        if first is not None:
+            found.append(replace(wish, replicas=(first,), replica=first))
+        elif wish.problem and wish.replicas:
+            found.append(wish)
+        else:
+            problem = wish.problem if not wish.profile else f"{chosen[0].name}: {why_not(chosen[0])}"
+            found.append(replace(wish, replicas=(), problem=problem))
+    return found
 
 
 def wishes_of_measurements(measurements: Iterable[Measurement]) -> list[Wish]:
@@ -128,14 +167,14 @@ def offer(request: HttpRequest, model: ServedModel, variant: str | None, profile
 
 
 def ask(
-    request: HttpRequest, model: str, profile: str | None, variant: str | None
+    request: HttpRequest, model: str, profile: str | None, variant: str | None, replica: str | None = None
 ) -> tuple[Refresh | None, str]:
     """Queue a measurement; the run, or why there is none."""
     from sizing.services import refreshes
 
     try:
         user = _signed_in(request)
-        row = refreshes.request(model, profile, variant, trigger=Refresh.Trigger.ADMIN, user=user)
+        row = refreshes.request(model, profile, variant, replica, trigger=Refresh.Trigger.ADMIN, user=user)
     except DeskError as error:
         return None, error.message
     return row, ""
@@ -215,7 +254,7 @@ def refresh_action(model_admin: Any, request: HttpRequest, wishes: Sequence[Wish
         )
     queued, refusals = [], []
     for wish in possible:
-        row, refusal = ask(request, wish.model, wish.profile, wish.variant)
+        row, refusal = ask(request, wish.model, wish.profile, wish.variant, wish.replica)
         if row is None:
             refusals.append(refusal)
         else:

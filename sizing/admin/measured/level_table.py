@@ -18,18 +18,12 @@ from sizing.admin.charts import (
     throughput_chart,
 )
 from sizing.admin.measured import words
-from sizing.domain.levels import Judged, Slo, Spread, Verdict, limited, load_words
+from sizing.domain.levels import Judged, Slo, Spread, limited, load_words
 from sizing.domain.throughput import EDGE, LoadGroup, Throughput, at_slo, groups
 from sizing.models import BenchLevel
 from sizing.templatetags.desk import num, rate
 
 SHOWN = (50.0, 95.0, 99.0)
-MEANINGS = {
-    Verdict.PASS: "meets the SLO",
-    Verdict.FAIL: "fails the SLO",
-    Verdict.UNKNOWN: "cannot be told",
-    Verdict.INVALID: "invalid: says nothing",
-}
 LINES = ("first", "second", "third")
 
 
@@ -80,7 +74,9 @@ def listed_part(listed: Sequence[Listed], slo: Slo) -> dict[str, Any]:
         "rows": _rows(listed, sweep),
         "from_files": any(one.source for one in listed),
         "percentiles": ("mean", *(f"p{at:g}" for at in SHOWN)),
-        "keys": [(mark_key(v), MEANINGS[v]) for v in Verdict if any(j.verdict is v for j in judged)],
+        "keys": [
+            (mark_key(v), text) for v, text in words.MEANINGS.items() if any(j.verdict is v for j in judged)
+        ],
         "lines": [
             (line_key(kind), f"{one.name} {_percentiles(shown)}")
             for kind, (one, shown) in zip(LINES, series, strict=False)
@@ -143,7 +139,7 @@ def _charts(
     unit: str,
     sweep: Throughput | None,
 ) -> dict[str, Any]:
-    decided = _decided(placed, sweep)
+    decided = decided_at(sweep)
     bracket = _bracket(placed, sweep)
     loads = [j.level.load or 0.0 for j in placed]
     many = f"{num(len(placed))} level{'s' * (len(placed) != 1)}"
@@ -156,7 +152,7 @@ def _charts(
     return {
         "throughput": throughput_chart(
             "levels-throughput",
-            [_mark(j, j.level.tok_per_sec or 0.0, "") for j in placed],
+            [mark_of(j, j.level.tok_per_sec or 0.0) for j in placed],
             curve,
             unit=unit,
             about=f"{many} from {num(f'{min(loads):.4g}')} to {num(f'{max(loads):.4g}')} {unit}."
@@ -189,18 +185,20 @@ def _series(placed: Sequence[Judged], slo: Slo) -> list[tuple[Series, set[float]
                 value = spread.at[at]
                 shown.add(at)
                 said = f"{name} p{at:g} {words.ms(value)} ms of {num(f'{limit:g}')}"
-                marks.append(_mark(judged, value / limit, said))
+                marks.append(mark_of(judged, value / limit, said))
     return [(Series(name, marks), shown) for name, (marks, shown) in found.items()]
 
 
-def _mark(judged: Judged, value: float, said: str) -> Mark:
+def mark_of(judged: Judged, value: float, said: str = "") -> Mark:
+    """A level in a chart; what it says under the pointer is its tokens/s, or what is given."""
     level = judged.level
     said = said or f"{rate(level.tok_per_sec)} tok/s"
     at = load_words(level.arrival, level.load)
     return Mark(level.load or 0.0, value, judged.verdict.value, f"{at}: {said}, {judged.verdict}")
 
 
-def _decided(placed: Sequence[Judged], sweep: Throughput | None) -> tuple[float, float] | None:
+def decided_at(sweep: Throughput | None) -> tuple[float, float] | None:
+    """Load and tokens/s of the level that gives the figure, where it has a place in a chart."""
     if sweep is None or sweep.load is None or not sweep.tok_per_sec or not isfinite(sweep.load):
         return None
     return sweep.load, sweep.tok_per_sec

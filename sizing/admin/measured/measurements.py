@@ -14,7 +14,8 @@ from django.utils import timezone
 
 from sizing.admin.base import moment
 from sizing.admin.fields import label_date_and_time, warnings_field
-from sizing.admin.measured import asking, kept, words
+from sizing.admin.filters import FewRelated
+from sizing.admin.measured import asking, comparing, kept, words
 from sizing.admin.measured.level_table import levels_part
 from sizing.admin.page import PageAdmin
 from sizing.measuring.staleness import Look
@@ -27,7 +28,7 @@ class MeasurementForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        label_date_and_time(self, "measured_at")
+        label_date_and_time(self.fields, "measured_at")
 
 
 class SloFilter(admin.BooleanFieldListFilter):
@@ -52,13 +53,13 @@ class MeasurementAdmin(PageAdmin):
         "source",
     )
     list_display_links = ("model_name", "variant_name")
-    list_filter = (("slo_met", SloFilter), "bound", "profile")
+    list_filter = (("slo_met", SloFilter), "bound", ("profile", FewRelated))
     search_fields = ("variant__model__name", "variant__name", "profile__name", "source", "engine")
     list_select_related = ("variant__model", "profile")
     autocomplete_fields = ("variant", "profile")
     ordering = ("-measured_at", "-id")
     readonly_fields = ("stale_reason",)
-    actions = ("refresh_now",)
+    actions = ("compare", "refresh_now")
     measured = moment("measured_at", "measured")
     fieldsets = (
         (None, {"fields": ("variant", "profile", "tok_per_sec", "measured_at")}),
@@ -70,9 +71,11 @@ class MeasurementAdmin(PageAdmin):
         return super().get_queryset(request).select_related(*related)
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(partial(kept.file_view, self))
+        view = self.admin_site.admin_view
+        file, compare = view(partial(kept.file_view, self)), view(partial(comparing.compare_view, self))
         return [
-            path("<int:pk>/files/<int:file>/", view, name="sizing_measurement_file"),
+            path("<int:pk>/files/<int:file>/", file, name="sizing_measurement_file"),
+            path("compare/", compare, name="sizing_measurement_compare"),
             *super().get_urls(),
         ]
 
@@ -95,6 +98,7 @@ class MeasurementAdmin(PageAdmin):
         model, profile = measurement.variant.model, measurement.profile
         runs = self.admin_site.get_model_admin(Refresh)
         levels = list(measurement.levels.all())
+        before = comparing.one_before(measurement)
         return {
             "title": f"{model.name} on {profile.name}",
             "subtitle": None,
@@ -113,6 +117,8 @@ class MeasurementAdmin(PageAdmin):
             "offer": asking.offer(request, model, measurement.variant.name, profile.name),
             "levels": levels_part(levels, measurement.slo),
             "downloads": kept.downloads(measurement, bool(levels)),
+            "before": before,
+            "compare_url": comparing.compare_url(before.pk, measurement.pk) if before else "",
             "imported_as": kept.imported_as(measurement),
         }
 
@@ -150,6 +156,10 @@ class MeasurementAdmin(PageAdmin):
 
     def has_refresh_permission(self, request: HttpRequest) -> bool:
         return asking.may_ask(request)
+
+    @admin.action(description="Compare: two measurements side by side", permissions=["view"])
+    def compare(self, request: HttpRequest, queryset: QuerySet[Measurement]) -> HttpResponse | None:
+        return comparing.compare_action(self, request, queryset)
 
     @admin.action(description="Refresh now: measure the same again", permissions=["refresh"])
     def refresh_now(self, request: HttpRequest, queryset: QuerySet[Measurement]) -> HttpResponse | None:

@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 
 from sizing.admin.charts import Entry, history_chart, mark_key
 from sizing.admin.measured import asking, words
+from sizing.admin.measured.comparing import compare_url
 from sizing.admin.measured.runs import CELLS, cell, live_rows_url
 from sizing.domain.drift import Drift, drift
 from sizing.measuring.refreshes import measurable
@@ -37,6 +38,7 @@ class Served:
     profile: BenchProfile
     newest: Measurement | None
     unmet: Measurement | None
+    compare_url: str
     age: str
     stale: str
     drift: Drift | None
@@ -152,6 +154,7 @@ def _served(
         profile=profile,
         newest=newest,
         unmet=history[-1] if history and not words.counts(history[-1]) else None,
+        compare_url=compare_url(counting[-2].pk, counting[-1].pk) if len(counting) > 1 else "",
         age=age((now - newest.measured_at).total_seconds()) if newest else "",
         stale=look.reason(newest.pk, profile.name, newest.measured_at) if newest else "",
         drift=found if found and found.marked else None,

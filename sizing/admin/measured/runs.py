@@ -20,6 +20,7 @@ from sizing.admin.measured.level_table import levels_part
 from sizing.admin.page import PageAdmin
 from sizing.measuring import refreshes
 from sizing.models import BenchLevel, Measurement, Refresh
+from sizing.templatetags.desk import num
 
 MOST_FOLLOWED = 200
 
@@ -38,6 +39,7 @@ class RefreshAdmin(PageAdmin):
     )
     list_filter = ("state", "trigger")
     search_fields = ("variant__model__name", "variant__name", "profile__name", "replica__name")
+    actions = ("cancel_runs",)
     queued = moment("queued_at", "queued")
     list_select_related = ("variant__model", "profile", "requested_by")
     ordering = ("-queued_at", "-id")
@@ -165,6 +167,35 @@ class RefreshAdmin(PageAdmin):
         refresh = self._viewed(request, pk)
         row, refusal = asking.again(request, pk)
         return asking.after_asking(self, request, row, refusal, asking.refresh_url(refresh))
+
+    def has_cancel_permission(self, request: HttpRequest) -> bool:
+        return self.may_cancel(request)
+
+    @admin.action(description="Cancel: ask them to stop", permissions=["cancel"])
+    def cancel_runs(self, request: HttpRequest, queryset: QuerySet[Refresh]) -> HttpResponse | None:
+        """The action of the list: first which runs would stop, then, confirmed, ask them to."""
+        active = queryset.filter(state__in=Refresh.ACTIVE, cancel_requested=False)
+        runs = list(active.select_related("variant__model", "profile").order_by("pk"))
+        if not runs:
+            said = "Nothing to cancel: all that are marked are over, or asked to stop already."
+            self.message_user(request, said, messages.INFO)
+            return None
+        number = f"{num(len(runs))} refresh{'es' * (len(runs) > 1)}"
+        if not request.POST.get("confirmed"):
+            return self.confirmation(
+                request,
+                action="cancel_runs",
+                title=f"Cancel {number}?",
+                changes=[f"#{run.pk} {self.what(run)}: {run.state} → cancelled" for run in runs],
+                note="Finished levels are kept to look at; nothing becomes a measurement.",
+                button="Yes, cancel",
+            )
+        stopped = [run for run in runs if refreshes.cancel(run.pk)]
+        self.log_all(request, stopped, "cancel_requested")
+        be = "is" if len(stopped) == 1 else "are"
+        said = f"{num(len(stopped))} of {number} {be} asked to stop; finished levels are kept."
+        self.message_user(request, said, messages.SUCCESS)
+        return None
 
     # Columns
 

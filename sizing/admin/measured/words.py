@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sizing.domain.levels import CONCURRENCY, POISSON, Slo, load_words
+from sizing.domain.levels import CONCURRENCY, POISSON, Slo, Verdict, load_words
 from sizing.models import Measurement, Refresh
 from sizing.templatetags.desk import age, num, rate
 
@@ -14,6 +14,12 @@ ARRIVALS = {POISSON: "Poisson arrivals", CONCURRENCY: "fixed concurrency"}
 BOUNDS: dict[str | None, str] = {
     Measurement.Bound.EDGE: "a higher load failed the SLO",
     Measurement.Bound.FLOOR: "at least this: no load tried failed the SLO",
+}
+MEANINGS = {
+    Verdict.PASS: "meets the SLO",
+    Verdict.FAIL: "fails the SLO",
+    Verdict.UNKNOWN: "cannot be told",
+    Verdict.INVALID: "invalid: says nothing",
 }
 STATES = {
     Refresh.State.QUEUED: "…",

@@ -98,6 +98,10 @@ class ChangeSerializer(_Base):
     text = serializers.CharField()
     gain = serializers.IntegerField(help_text="How many more of the missing replicas it gives.")
     note = serializers.CharField(allow_blank=True)
+    as_if = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="Ask again with these added to as_if."
+    )
+    variant = serializers.CharField(required=False, help_text="Or ask again with this variant.")
 
 
 class AnswerSerializer(_Base):
@@ -109,6 +113,11 @@ class AnswerSerializer(_Base):
     profile = serializers.CharField()
     variant = serializers.CharField()
     utilization = serializers.FloatField(help_text="Share of the measured throughput planned with.")
+    as_if = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="What the answer supposes, in order; left out if nothing.",
+    )
     needed = serializers.IntegerField(help_text="Replicas that serve what was asked.")
     current = serializers.IntegerField(help_text="Replicas starting or ready.")
     more = serializers.IntegerField(help_text="Replicas still missing.")

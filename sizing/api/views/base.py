@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 from urllib.parse import quote
 
+from django.contrib.auth.models import User
 from django.db.models import Model, QuerySet
 from django_filters.rest_framework import DjangoFilterBackend  # type: ignore[import-untyped]
 from rest_framework.exceptions import AuthenticationFailed, NotFound, ParseError, Throttled
@@ -23,6 +24,7 @@ from sizing.api.parsers import ExactJSONParser, UploadParser
 from sizing.api.permissions import ModelPermissions
 from sizing.api.schema import DeskSchema
 from sizing.api.throttling import AnonymousThrottle, SignedInThrottle
+from sizing.models.history import API, By
 from sizing.services import editing
 
 
@@ -84,6 +86,11 @@ def _is_of_untold_length(request: Request) -> bool:
     )
 
 
+def by(request: Request) -> By:
+    """Who changes something by the API, for the history."""
+    return By(API, cast(User, request.user))
+
+
 LIST_PARAMETERS = ("page", "page_size", "search", "ordering")
 
 
@@ -134,7 +141,7 @@ class EditableCollection(Collection):
     def create(self, request: Request) -> Response:
         serializer = self.get_serializer(data=request.data)
         serializer.is_valid(raise_exception=True)
-        row = self.get_queryset().get(pk=editing.save(self.table, serializer.validated_data))
+        row = self.get_queryset().get(pk=editing.save(self.table, serializer.validated_data, by=by(request)))
         location = f"{request.path.rstrip('/')}/{quote(self._key(row), safe='/:')}"
         return Response(self.get_serializer(row).data, status=201, headers={"Location": location})
 
@@ -145,14 +152,14 @@ class EditableCollection(Collection):
         return self._change(request, partial=True)
 
     def destroy(self, request: Request, **kwargs: str) -> Response:
-        editing.remove(self.table, self.get_object().pk)
+        editing.remove(self.table, self.get_object().pk, by=by(request))
         return Response(status=204)
 
     def _change(self, request: Request, partial: bool) -> Response:
         row = self.get_object()
         serializer = self.get_serializer(data=request.data, partial=partial)
         serializer.is_valid(raise_exception=True)
-        pk = editing.save(self.table, serializer.validated_data, row.pk)
+        pk = editing.save(self.table, serializer.validated_data, row.pk, by=by(request))
         return Response(self.get_serializer(self.get_queryset().get(pk=pk)).data)
 
     def _key(self, row: Any) -> str:

@@ -17,6 +17,7 @@ from sizing.api.filters import check_parameters
 from sizing.api.schema import ERRORS
 from sizing.api.views.base import EditableCollection
 from sizing.api.views.refreshes import ACCEPTED, CONFLICT, NOT_MEASURABLE, accepted, asked_by
+from sizing.domain.supposing import FORMS
 from sizing.models import (
     BenchProfile,
     Gpu,
@@ -30,6 +31,12 @@ from sizing.models import (
     Variant,
 )
 from sizing.services import refreshes, reports, targets
+
+AS_IF = (
+    "Answers as if this were so, which changes nothing; may be given again, and is supposed in order. There "
+    f"are {', '.join(f'`{form}`' for form in FORMS)}; N is a number, or `none` for no `max_replicas`. "
+    "Names are percent-encoded: a colon or a percent sign in one must be."
+)
 
 
 class Models(EditableCollection):
@@ -67,6 +74,7 @@ class Models(EditableCollection):
                 OpenApiTypes.DOUBLE,
                 description="Share of the measured throughput to plan with, in (0, 1]. Left out: 1.",
             ),
+            OpenApiParameter("as_if", str, many=True, description=AS_IF),
             OpenApiParameter(
                 "explain", str, enum=["nodes"], description="nodes: adds an entry for every node."
             ),

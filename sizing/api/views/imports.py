@@ -28,7 +28,7 @@ from sizing.api.serializers import (
     StoredSerializer,
     UploadSerializer,
 )
-from sizing.api.views.base import Collection, DeskView
+from sizing.api.views.base import Collection, DeskView, by
 from sizing.measuring.importing.finding import shown
 from sizing.models import BenchImport, Measurement
 from sizing.services import imports
@@ -194,6 +194,6 @@ class Imports(Collection):
         """Store the measurement of an import that was read, by the profile as it was then."""
         row = self.get_object()
         check_parameters(request, ())
-        imports.store(row.pk)
+        imports.store(row.pk, by(request))
         row.refresh_from_db()
         return stored(row)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+from django.contrib.auth.models import User
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.exceptions import UnsupportedMediaType, ValidationError
@@ -18,8 +21,9 @@ from sizing.api.schema import ERRORS
 from sizing.api.serializers import ErrorSerializer, InventoryReportSerializer, InventorySerializer
 from sizing.api.views.base import DeskView
 from sizing.inventory.reading import LARGEST_DOCUMENT
-from sizing.models import BenchProfile, Gpu, Measurement, Node, Replica, ServedModel, Target, Variant
-from sizing.services import inventory
+from sizing.models import InventoryLoad
+from sizing.services import inventory, inventory_loads
+from sizing.services.inventory_loads import TABLES
 
 # None at all too; the form type is what curl says of a file unless told otherwise.
 MEDIA_TYPES = (
@@ -31,7 +35,8 @@ MEDIA_TYPES = (
     "application/octet-stream",
     "application/x-www-form-urlencoded",
 )
-TABLES = (Node, Gpu, BenchProfile, ServedModel, Variant, Measurement, Replica, Target)
+UNNAMED = "a document"
+"""How the history calls what comes without a name."""
 
 
 class InventoryPermissions(BasePermission):
@@ -94,7 +99,14 @@ class InventoryDocument(DeskView):
         replace = request.query_params.getlist("replace") or ["0"]
         if replace not in (["0"], ["1"]):
             raise ValidationError({"replace": ["must be 0 or 1"]})
-        return Response(inventory.load(body_of(request), replace == ["1"]).as_json())
+        done = inventory_loads.load(
+            body_of(request),
+            replace == ["1"],
+            name=UNNAMED,
+            trigger=InventoryLoad.Trigger.API,
+            user=cast(User, request.user),
+        )
+        return Response(done.as_json())
 
 
 def body_of(request: Request) -> bytes:

@@ -13,9 +13,9 @@ from rest_framework.response import Response
 from sizing.api.examples import ACTIVE_ALREADY, QUEUED, RUNNING
 from sizing.api.filters import RefreshFilter
 from sizing.api.serializers import ErrorSerializer, RefreshSerializer
-from sizing.api.views.base import Collection
+from sizing.api.views.base import Collection, by
 from sizing.measuring import refreshes as life
-from sizing.models import Refresh
+from sizing.models import Refresh, history
 from sizing.services import refreshes
 
 REFRESHES = Refresh.objects.select_related(
@@ -81,7 +81,8 @@ class Refreshes(Collection):
     def cancel(self, request: Request, id: str) -> Response:
         """A queued run is cancelled at once, a running one within a second; a finished one stays."""
         row = self.get_object()
-        life.cancel(row.pk)
+        if life.cancel(row.pk):
+            history.write(by(request), [history.changed(row, "cancel requested")])
         return Response(RefreshSerializer(REFRESHES.get(pk=row.pk)).data)
 
     @extend_schema(

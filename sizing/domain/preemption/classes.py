@@ -114,53 +114,76 @@ def expand(found: Classes, uses: Ints, weights: Weights, models: Ints, left: Int
     for number in np.unique(found.class_of[uses > 0]).tolist():
         first = int(found.first[number])
         parts = found.parts[number]
-        taken = [np.zeros(len(part.members), dtype=bool) for part in parts]
+        starts = np.cumsum([0, *(len(part.members) for part in parts)])
+        taken = np.zeros(int(starts[-1]), dtype=bool)
         last = int(np.searchsorted(found.class_of, number, side="right"))
         for option in range(last - first):
             wanted = int(uses[first + option])
             if wanted:
-                victims += _take(parts, taken, option, wanted, weights, models, left)
+                cells, sets = _in_order(parts, starts, taken, option, weights)
+                chosen = _allowed(sets, wanted, models, left)
+                taken[cells[chosen]] = True
+                sets = sets[chosen]
+                victims += sets[sets >= 0].tolist()
     return victims
 
 
-def _take(
-    parts: list[Part],
-    taken: list[Bools],
-    option: int,
-    wanted: int,
-    weights: Weights,
-    models: Ints,
-    left: Ints,
-) -> list[int]:
-    sets, keys, origin = [], [], []
+def _in_order(
+    parts: list[Part], starts: Ints, taken: Bools, option: int, weights: Weights
+) -> tuple[Ints, Ints]:
+    """The cells of a class that are not taken, those first whose victims come first among equals, and the
+    victims of each one's option, filled up with -1."""
+    cells, sets, keys = [], [], []
     width = max(part.masks[option].bit_count() for part in parts)
-    for number, part in enumerate(parts):
+    for part, start in zip(parts, starts.tolist(), strict=False):
         places = [i for i in range(part.members.shape[1]) if part.masks[option] >> i & 1]
-        free = np.flatnonzero(~taken[number])
+        free = np.flatnonzero(~taken[start : start + len(part.members)])
         chosen = part.members[free][:, places]
-        rank = np.sort(weights.order[chosen], axis=1)
-        missing = width - len(places)
-        rank = np.pad(rank, ((0, 0), (0, missing)), constant_values=np.iinfo(np.int64).max)
-        keys.append(rank)
-        sets.append(np.pad(chosen, ((0, 0), (0, missing)), constant_values=-1))
-        origin.append(np.column_stack((np.full(len(free), number), free)))
-    key, rows, where = np.concatenate(keys), np.concatenate(sets), np.concatenate(origin)
-    order = np.lexsort(key.T[::-1]).tolist()
-    victims: list[int] = []
-    for strict in (True, False):
-        for place in order:
-            if not wanted:
-                return victims
-            number, cell = where[place].tolist()
-            if taken[number][cell]:
-                continue
-            chosen = rows[place][rows[place] >= 0]
-            lost = models[chosen]
-            lost = lost[lost >= 0]
-            if strict and len(lost) and (left[lost] < np.bincount(lost)[lost]).any():
-                continue
-            np.subtract.at(left, lost, 1)
-            taken[number][cell] = True
-            victims += chosen.tolist()
-            wanted -= 1
-    return victims
+        key = np.full((len(free), width), np.iinfo(np.int64).max)
+        key[:, : len(places)] = np.sort(weights.order[chosen], axis=1)
+        of_option = np.full((len(free), width), -1)
+        of_option[:, : len(places)] = chosen
+        keys.append(key)
+        sets.append(of_option)
+        cells.append(free + start)
+    order = np.lexsort(np.concatenate(keys).T[::-1])
+    return np.concatenate(cells)[order], np.concatenate(sets)[order]
+
+
+def _allowed(sets: Ints, wanted: int, models: Ints, left: Ints) -> Ints:
+    """The places of the first so many sets; those that would take a model below what is `left` of its
+    allowance only where there are no others."""
+    lost = np.where(sets >= 0, models[sets], -1)
+    there = np.bincount(lost[lost >= 0], minlength=len(left))
+    short = there > left
+    if not short[lost[lost >= 0]].any():
+        chosen = np.arange(min(wanted, len(sets)))
+    else:
+        chosen = _passing_over(np.where(short[lost] & (lost >= 0), lost, -1), wanted, left.tolist())
+    used = lost[chosen]
+    np.subtract.at(left, used[used >= 0], 1)
+    return chosen
+
+
+def _passing_over(lost: Ints, wanted: int, left: list[int]) -> Ints:
+    """`_allowed`, one after the other, for sets that lose replicas of the models that may run short."""
+    chosen: list[int] = []
+    passed_over: list[int] = []
+    for place, of_set in enumerate(lost.tolist()):
+        if len(chosen) == wanted:
+            break
+        done = 0
+        for model in of_set:
+            if model >= 0:
+                if left[model] <= 0:
+                    break
+                left[model] -= 1
+            done += 1
+        if done == len(of_set):
+            chosen.append(place)
+            continue
+        for model in of_set[:done]:
+            if model >= 0:
+                left[model] += 1
+        passed_over.append(place)
+    return np.array(chosen + passed_over[: wanted - len(chosen)], dtype=np.int64)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +15,9 @@ from sizing.domain.preemption.ledger import Ledger, ledger
 from sizing.domain.specs import ModelSpec, VariantSpec
 
 NEVER = "Never"
+
+FIELDS_KEPT = 3
+"""Each has arrays over all replicas and GPUs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +39,34 @@ class Field:
     equal_or_higher: Bools
     allowance: Ints
     room_now: int
+    found: dict[str, Any] = field(default_factory=dict, init=False)
+    """By name what was found of it that does not depend on how many replicas are wanted."""
 
     def gain(self, stopped: Bools, most: int) -> int:
         """How many more replicas there is room for without these, up to so many."""
-        lighter = self.ledger.without(self.fleet, stopped)
-        return min(room(lighter, self.variant) - self.room_now, most)
+        return min(self._gain(stopped), most)
+
+    def _gain(self, stopped: Bools) -> int:
+        return room(self.ledger.without(self.fleet, stopped), self.variant) - self.room_now
+
+    def gain_up_to(self, priority: int, most: int) -> int:
+        """What stopping all candidates of at most this priority gives, up to so many."""
+        key = f"gain up to {priority}"
+        if key not in self.found:
+            self.found[key] = self._gain(self.up_to(priority))
+        return min(self.found[key], most)
+
+    @cached_property
+    def allowed(self) -> Bools:
+        """As many candidates as may be stopped at once, the first among equals of each model."""
+        book = self.ledger
+        counted = np.flatnonzero(self.candidates & book.serving)
+        counted = counted[np.lexsort((book.order[counted], book.model[counted]))]
+        model = book.model[counted]
+        place = np.arange(len(counted)) - np.searchsorted(model, model)
+        allowed = self.candidates & ~book.serving
+        allowed[counted[place < self.allowance[model]]] = True
+        return allowed
 
     def up_to(self, priority: int) -> Bools:
         """The candidates of at most this priority."""
@@ -47,6 +75,10 @@ class Field:
 
 def field_of(fleet: Fleet, model: ModelSpec, variant: VariantSpec) -> Field:
     """Find who may be stopped for the model's replicas of this variant."""
+    return fleet.kept("field", (model, variant), lambda: _find(fleet, model, variant), FIELDS_KEPT)
+
+
+def _find(fleet: Fleet, model: ModelSpec, variant: VariantSpec) -> Field:
     book = ledger(fleet)
     names = [m.name for m in book.models]
     own = names.index(model.name) if model.name in names else -1

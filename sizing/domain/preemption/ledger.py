@@ -19,6 +19,9 @@ from sizing.domain.specs import HOLDING_STATES, SERVING_STATES, ModelSpec
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 
+_FEW = 500
+"""So many names are looked up faster one by one."""
+
 STOPPABLE_STATES = SERVING_STATES | {"failed"}
 """States in which a replica may be stopped for another model's."""
 
@@ -67,10 +70,28 @@ class Ledger:
 def without(fleet: Fleet, replicas: Iterable[str]) -> Fleet:
     """The fleet as if replicas of these names held nothing; quick also where they are many."""
     gone = set(replicas)
-    if not gone:
-        return fleet
+    return ledger(fleet).without(fleet, _marked(fleet, gone)) if gone else fleet
+
+
+def nodes_of(fleet: Fleet, replicas: Iterable[str]) -> Bools:
+    """By node: one of these replicas holds something there."""
     book = ledger(fleet)
-    return book.without(fleet, np.array([name in gone for name in book.names], dtype=bool))
+    there = np.zeros(len(fleet.hardware.nodes), dtype=bool)
+    there[book.node[_marked(fleet, set(replicas))[book.node_replica]]] = True
+    return there
+
+
+def _marked(fleet: Fleet, names: set[str]) -> Bools:
+    """By replica of the ledger: its name is among these."""
+    book = ledger(fleet)
+    if len(names) > _FEW:
+        return np.array([name in names for name in book.names], dtype=bool)
+    marked = np.zeros(len(book.names), dtype=bool)
+    for name in names:
+        place = bisect_left(book.names, name)
+        if place < len(book.names) and book.names[place] == name:
+            marked[place] = True
+    return marked
 
 
 def total(place: Ints, values: Ints, length: int) -> Ints:

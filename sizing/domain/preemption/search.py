@@ -46,7 +46,6 @@ class Search:
         self.apart = apart
         book, candidates = field.ledger, field.candidates
         self.levels: list[int] = np.unique(book.priority[candidates]).tolist()
-        self._bounds: dict[int, int] = {}
         self.columns = 0
         """Most victims that had a column of their own, which is what makes a program slow."""
         counted = candidates & book.serving
@@ -56,15 +55,13 @@ class Search:
 
     def bound(self, level: int) -> int:
         """At most so many replicas with victims up to a level: what stopping all of them would give."""
-        if level not in self._bounds:
-            self._bounds[level] = self.field.gain(self.field.up_to(self.levels[level]), self.wanted)
-        return self._bounds[level]
+        return self.field.gain_up_to(self.levels[level], self.wanted)
 
     def run(self) -> tuple[list[int], Proof]:
         """The victims (replicas of the ledger) and what is proven."""
         if not self.levels or self.bound(len(self.levels) - 1) <= 0:
             return [], Proof(0)
-        layout = Layout(self.field, self.apart)
+        layout = self._layout()
         written = np.zeros_like(self.limited)
         if not len(layout.cells.victim):
             written = self.limited
@@ -78,10 +75,18 @@ class Search:
             first = not written.any()
             written = written | broken if some and first and proof.complete else self.limited
         if not proof.complete:
-            victims = self._spared(victims or self._allowed())
+            victims = self._spared(victims or np.flatnonzero(self.field.allowed).tolist())
         elif victims:
             victims = self._preferred(victims)
         return victims, proof
+
+    def _layout(self) -> Layout:
+        if self.apart:
+            return Layout(self.field, apart=True)
+        found: Layout | None = self.field.found.get("layout")
+        if found is None:
+            found = self.field.found["layout"] = Layout(self.field)
+        return found
 
     def broken(self, victims: list[int]) -> Bools:
         """By model: whether these victims take it below its minimum."""
@@ -151,21 +156,6 @@ class Search:
             proof.complete &= lowest.proven
         proof.complete &= fewest.proven
         return here.replicas(values, self.limited), proof
-
-    def _allowed(self) -> list[int]:
-        """As many candidates as may be stopped at once, the first among equals of each model."""
-        book = self.field.ledger
-        left = self.field.allowance.copy()
-        chosen = []
-        for victim in np.flatnonzero(self.field.candidates)[
-            np.argsort(book.order[self.field.candidates])
-        ].tolist():
-            if book.serving[victim]:
-                if left[book.model[victim]] == 0:
-                    continue
-                left[book.model[victim]] -= 1
-            chosen.append(victim)
-        return chosen
 
     def _spared(self, victims: list[int]) -> list[int]:
         """The fewest of these victims that give as much."""

@@ -84,7 +84,8 @@ def _variant_row(work: Work, model: str, entry: VariantEntry) -> Variant:
 
 def write_targets(work: Work) -> None:
     ids = work.stored.target_ids
-    new = [_target_row(work, e) for key, e in work.file.targets.items() if key not in ids]
+    unknown = [e for key, e in work.file.targets.items() if key not in ids]
+    new = [_target_row(work, e) for e in unknown]
     changed = [
         _target_row(work, e)
         for key, e in work.file.targets.items()
@@ -92,6 +93,7 @@ def write_targets(work: Work) -> None:
     ]
     insert(Target, new)
     overwrite(Target, changed)
+    ids.update((entry.key, row.pk) for entry, row in zip(unknown, new, strict=True))
     work.changes.note("targets", created=len(new), updated=len(changed), of=len(work.file.targets))
 
 

@@ -11,7 +11,8 @@ from django.core.management.base import CommandParser
 
 from sizing.inventory.words import counted
 from sizing.management.desk_command import DeskCommand
-from sizing.services import inventory
+from sizing.models import InventoryLoad
+from sizing.services import inventory, inventory_loads
 
 MOST_LINES = 100
 SHOW_PROGRESS_FROM = 500_000
@@ -51,9 +52,10 @@ class Command(DeskCommand):
 
 
 def _load(file: str, replace: bool) -> inventory.LoadResult:
-    if file == "-":
-        return inventory.load(inventory.read_at_most(sys.stdin.buffer), replace)
-    return inventory.load_file(file, replace)
+    given = file == "-"
+    content = inventory.read_at_most(sys.stdin.buffer) if given else inventory.read_file(file)
+    name = "standard input" if given else Path(file).name
+    return inventory_loads.load(content, replace, name=name, trigger=InventoryLoad.Trigger.COMMAND, user=None)
 
 
 def _progress(file: str) -> AbstractContextManager[Any]:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sizing.domain.answer import Answer
+from sizing.domain.supposing import FORMS, in_words
 from sizing.domain.wording import names, number, plural
 from sizing.management.desk_command import DeskCommand
 from sizing.services.targets import find_answer, parse_question
@@ -36,6 +37,12 @@ class Command(DeskCommand):
         parser.add_argument("--profile", help="bench profile; else the model's own")
         parser.add_argument("--variant", help="variant; else the first that is measured")
         parser.add_argument("--utilization", help="share of the measured throughput to plan with, in (0, 1]")
+        parser.add_argument(
+            "--as-if",
+            action="append",
+            metavar="WHAT",
+            help=f"answer as if this were so, which changes nothing; may be given again: {', '.join(FORMS)}",
+        )
         parser.add_argument("--nodes", action="store_true", help="show every node, not only their counts")
         parser.add_argument("--json", action="store_true", help="the answer as the API gives it")
 
@@ -45,6 +52,8 @@ class Command(DeskCommand):
             for name in ("tokens_per_sec", "profile", "variant", "utilization")
             if options[name] is not None
         }
+        if options["as_if"]:
+            params["as_if"] = options["as_if"]
         answer = find_answer(parse_question(options["model"], params))
         if options["json"]:
             form = answer.as_dict(timezone.now(), explain_nodes=options["nodes"])
@@ -59,6 +68,8 @@ class Command(DeskCommand):
         if not console.is_terminal:
             console.width = _PIPE_WIDTH
         form = answer.as_dict(timezone.now())
+        if answer.question.as_if:
+            console.print(f"as if {' and '.join(map(in_words, answer.question.as_if))}:")
         console.print(headline(answer), style="bold")
         figures = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
         for name, value in _figures(answer, form):

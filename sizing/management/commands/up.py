@@ -61,13 +61,15 @@ class Command(DeskCommand):
         self.say(f"user: admin   password: {password}   (shown only this once)")
 
     def _demo(self) -> None:
-        from sizing.models import Node, ServedModel
-        from sizing.services.inventory import load_file
+        from sizing.models import InventoryLoad, Node, ServedModel
+        from sizing.services import inventory_loads
+        from sizing.services.inventory import read_file
 
         if ServedModel.objects.exists() or Node.objects.exists():
             self.say("the database is not empty, so it stays as it is, without the demo fleet")
             return
-        load_file(DEMO_FLEET)
+        command = InventoryLoad.Trigger.COMMAND
+        inventory_loads.load(read_file(DEMO_FLEET), name=DEMO_FLEET.name, trigger=command, user=None)
         self.say("the demo fleet is loaded")
 
     def _run(self, listener: socket.socket, simulated: dict[str, list[str]]) -> None:

@@ -21,7 +21,9 @@ from sizing.measuring.importing.considering import Considered, consider
 from sizing.measuring.importing.finding import finding, shown
 from sizing.measuring.importing.given import ReadFile, read_file
 from sizing.measuring.importing.storing import NotStorable, asked_of, store, stored_before
-from sizing.models import BenchFile, BenchImport
+from sizing.models import BenchFile, BenchImport, history
+from sizing.models.history import By
+from sizing.models.locking import inventory_lock
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +100,9 @@ def _take(row: BenchImport, considered: Considered) -> None:
     keep(row, considered)
     if row.store_when_right and row.variant and not considered.refused:
         try:
-            store(row.pk)
+            with inventory_lock():
+                stored = store(row.pk)
+                history.write(By(f"bench import {row.pk}", row.requested_by), [history.added(stored)])
         except NotStorable as reason:
             log.warning("import %s is read but not stored: %s", row.pk, reason)
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from django.db.models import Model
 
-from sizing.models import BenchProfile, Measurement, Node, Replica, ServedModel, Target, Variant
+from sizing.models import BenchProfile, Measurement, Node, Replica, ServedModel, Target, Variant, history
+from sizing.models.history import By
 from sizing.services.editing.catalog import (
     save_measurement,
     save_model,
@@ -17,7 +18,8 @@ from sizing.services.editing.catalog import (
     save_variant,
 )
 from sizing.services.editing.fleet import save_node, save_replica
-from sizing.services.editing.rows import Given, remove
+from sizing.services.editing.looks import look, looks_different
+from sizing.services.editing.rows import Given, delete, row_of, writing
 
 __all__ = [
     "remove",
@@ -42,6 +44,23 @@ _SAVE: dict[type[Model], Callable[[Given, int | None], int]] = {
 }
 
 
-def save(table: type[Model], given: Given, pk: int | None = None) -> int:
-    """Make an object of a table, or change the one of this id. Gives the id."""
-    return _SAVE[table](given, pk)
+def save(table: type[Model], given: Given, pk: int | None = None, *, by: By) -> int:
+    """Make an object of a table, or change the one of this id, and tell the history. Gives the id."""
+    with writing():
+        before = None if pk is None else look(row_of(table, pk))
+        done = _SAVE[table](given, pk)
+        row = row_of(table, done)
+        if before is None:
+            history.write(by, [history.added(row)])
+        elif different := looks_different(before, look(row)):
+            history.write(by, [history.changed(row, *different)])
+        return done
+
+
+def remove(table: type[Model], pk: int, *, by: By) -> None:
+    """Remove an object with its parts, and tell the history. A `conflict` names what still holds it."""
+    with writing():
+        row = row_of(table, pk)
+        gone = history.removed(row)
+        delete(row)
+        history.write(by, [gone])

@@ -69,12 +69,6 @@ def save(row: Model) -> int:
     return int(row.pk)
 
 
-def remove(table: type[Model], pk: int) -> None:
-    """Remove an object and what is part of it. A `conflict` names what still holds it."""
-    with writing():
-        delete(row_of(table, pk))
-
-
 def delete(row: Model) -> None:
     """Remove a row that nothing holds."""
     held = holders_of(row)

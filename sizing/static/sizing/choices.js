@@ -1,4 +1,5 @@
-// Names the searchable choices after their labels: what draws them names them after their value alone.
+// Names what draws itself: the searchable choices after their labels, which else are named after their value
+// alone, and the signs beside the filters of long lists of choices.
 "use strict";
 
 function nameChoices() {
@@ -13,5 +14,10 @@ function nameChoices() {
   }
 }
 
-// After the drawing, which waits for the document in the same way and was asked for before.
-document.addEventListener("DOMContentLoaded", () => django.jQuery(nameChoices));
+function nameSigns() {
+  for (const sign of document.querySelectorAll(".search-label-icon[aria-label]")) sign.setAttribute("role", "img");
+}
+
+// After the drawing, which waits in the same ways and was asked for before.
+document.addEventListener("DOMContentLoaded", () => window.django?.jQuery?.(nameChoices));
+window.addEventListener("load", nameSigns);

@@ -1,0 +1,140 @@
+"""The admin's history, written also where something changes by another way than its pages.
+
+An entry says by which way in its message, beside what Django itself reads of it: `{"by": "API"}`. What has
+no such word was done on a page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
+from django.db.models import Model
+from django.utils import timezone
+
+DESK = "the desk"
+"""The account that stands for the desk itself. The space keeps anybody from taking the name in a form."""
+
+MOST = 1000
+"""Above so many changed objects, only the import's or load's own entry tells of them."""
+
+API, COMMAND, SYNC, PAGE = "API", "command", "sync", "page"
+
+KEPT_OF_SYNC = timedelta(days=30)
+"""A live sync writes day and night; its entries go after this."""
+
+_MOST_WORDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """Who changes something, and by which way. Nobody, as for a command or the sync: the desk itself."""
+
+    way: str
+    user: User | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened to one object. `what` changed of it: names of fields, or words."""
+
+    table: type[Model]
+    pk: int | None
+    name: str
+    flag: int
+    what: tuple[str, ...] = ()
+
+
+def by_trigger(trigger: str, user: User | None) -> By:
+    """Who and by which way, for rows that know what they were triggered by: `admin`, `api`, `command`."""
+    return By({"api": API, "command": COMMAND}.get(trigger, PAGE), user)
+
+
+def added(row: Model) -> Event:
+    """A row that is new."""
+    return Event(type(row), row.pk, str(row), ADDITION)
+
+
+def changed(row: Model, *what: str) -> Event:
+    """A row of which this changed."""
+    return Event(type(row), row.pk, str(row), CHANGE, what)
+
+
+def removed(row: Model) -> Event:
+    """A row that goes; to be asked before it does."""
+    return Event(type(row), row.pk, str(row), DELETION)
+
+
+def write(by: By, events: Sequence[Event]) -> None:
+    """Write one entry for each event, in the transaction of the change; nothing above `MOST` of them."""
+    if not events or len(events) > MOST:
+        return
+    user = by.user if by.user is not None and by.user.pk else the_desk()
+    types = ContentType.objects.get_for_models(*{event.table for event in events})
+    LogEntry.objects.bulk_create(
+        (
+            LogEntry(
+                user=user,
+                content_type=types[event.table],
+                object_id=None if event.pk is None else str(event.pk),
+                object_repr=event.name[:200],
+                action_flag=event.flag,
+                change_message=_message(event, by.way),
+            )
+            for event in events
+        ),
+        batch_size=500,
+    )
+
+
+def the_desk() -> User:
+    """The account for what nobody in particular does: inactive and without a password."""
+    unusable = {"is_active": False, "password": make_password(None)}
+    return User.objects.get_or_create(username=DESK, defaults=unusable)[0]
+
+
+def drop_old_of_sync() -> None:
+    """Drop what the sync wrote long ago."""
+    old = LogEntry.objects.filter(user__username=DESK, action_time__lt=timezone.now() - KEPT_OF_SYNC)
+    old.filter(change_message__endswith=_way(SYNC)).delete()
+
+
+def way_of(entry: LogEntry) -> str:
+    """By which way an entry's change came, as in `API`, `load 7`, `page`."""
+    message = entry.change_message
+    if not message.startswith("["):
+        return PAGE
+    try:
+        parts: Any = json.loads(message)
+    except ValueError:
+        return PAGE
+    return next((str(part["by"]) for part in parts if isinstance(part, dict) and "by" in part), PAGE)
+
+
+def _message(event: Event, way: str) -> str:
+    what: dict[str, Any]
+    if event.flag == ADDITION:
+        what = {"added": {}}
+    elif event.flag == DELETION:
+        what = {"deleted": {"name": str(event.table._meta.verbose_name), "object": event.name}}
+    else:
+        what = {"changed": {"fields": _few(event.what)}}
+    return f"[{json.dumps(what)}, {_way(way)}"
+
+
+def _way(way: str) -> str:
+    """How a message ends that came by this way."""
+    return f"{json.dumps({'by': way})}]"
+
+
+def _few(what: Iterable[str]) -> list[str]:
+    words = [word for word in what if word]
+    more = len(words) - _MOST_WORDS
+    return words if more <= 0 else [*words[:_MOST_WORDS], f"{more} more"]
