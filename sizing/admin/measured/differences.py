@@ -62,7 +62,8 @@ def sentence(a: Side, b: Side) -> str:
     if before == after:
         return f"A and B serve the same: {rate(after)} tok/s."
     share = (after - before) / before
-    said_share = num(f"{abs(share) * 100:.1f}", "%")
+    tenths = f"{abs(share) * 100:.1f}"
+    said_share = num(tenths, "%") if tenths != "0.0" else f"less than {num('0.1', '%')}"
     more = "more" if share > 0 else "less"
     within = (
         f" That is within the {num(MOST_DRIFT * 100, '%')} by which measurements of one replica differ."
