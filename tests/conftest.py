@@ -37,6 +37,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def touches_database(item: pytest.Item) -> bool:
     """Whether the outcome of a test can depend on the kind of database."""
+    if item.get_closest_marker("looks"):
+        return False
     if any(item.get_closest_marker(name) for name in ("django_db", "database")):
         return True
     if {"db", "transactional_db", "live_server"} & set(getattr(item, "fixturenames", ())):

@@ -122,6 +122,8 @@ def test_a_small_difference_is_called_one(llama: Variant, boss: Client) -> None:
     assert "Nothing that is known of them." in body
     Measurement.objects.filter(pk=b.pk).update(tok_per_sec="179")
     assert "That is within" not in words(compare(boss, a, b))
+    Measurement.objects.filter(pk=b.pk).update(tok_per_sec="200.02")
+    assert "B serves 200 tok/s, less than 0.1 % more than A with 200." in words(compare(boss, a, b))
     Measurement.objects.filter(pk=b.pk).update(tok_per_sec="200")
     assert "A and B serve the same: 200 tok/s." in words(compare(boss, a, b))
     Measurement.objects.filter(pk=b.pk).update(slo_met=False)

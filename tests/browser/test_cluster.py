@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings as django_settings
 from django.utils import timezone
 from playwright.sync_api import FilePayload, expect
@@ -46,20 +45,6 @@ def give(desk: Desk, content: bytes) -> ClusterImport:
     page.get_by_role("button", name="Read the list").click()
     expect(page.get_by_role("heading", name="The list", exact=True)).to_be_visible()
     return ClusterImport.objects.latest("pk")
-
-
-def checked(desk: Desk) -> Any:
-    """A check of the page that is open: it fits, is accessible, and its console is quiet."""
-
-    def check(where: str) -> None:
-        desk.page.wait_for_load_state()
-        assert desk.sideways() == 0, where
-        assert desk.complaints == [], where
-        found = Axe().run(desk.page)
-        assert found.violations_count == 0, f"{where}: {found.generate_report()}"
-        desk.complaints.clear()  # axe puts styles into the page, which the policy forbids
-
-    return check
 
 
 def follow_a_cluster(settings: Any) -> None:
@@ -115,26 +100,20 @@ def test_a_rule_is_tried_before_it_is_saved(desk: Desk, scripts: bool) -> None:
     give(desk, cluster())
     desk.page.get_by_role("button", name="Import").click()
     expect(desk.page.get_by_text("The list is imported: ").first).to_be_visible()
-    browser = desk.page.context.browser
-    assert browser is not None
-    context = browser.new_context(
-        java_script_enabled=scripts, storage_state=desk.page.context.storage_state()
-    )
-    other = Desk(context.new_page(), desk.address)
-    page = other.page
-    write_rule(other, r"team-\1")
-    page.get_by_role("button", name="Preview").click()
-    expect(page.locator("#sentence")).to_contain_text(
-        "Not saved. 2 pods become something else, 1 stays as it is."
-    )
-    expect(page.get_by_role("row", name="llm/llama-0").get_by_role("cell").nth(3)).to_have_text("→ team-rag")
-    assert not MappingRule.objects.exists()
-    expect(page.get_by_label("Model")).to_have_value(r"team-\1")
-    page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.get_by_text("The rules work from the next import or sync on.")).to_be_visible()
-    assert MappingRule.objects.get().model == r"team-\1"
-    assert other.complaints == []
-    context.close()
+    with desk.another(scripts=scripts) as other:
+        page = other.page
+        write_rule(other, r"team-\1")
+        page.get_by_role("button", name="Preview").click()
+        expect(page.locator("#sentence")).to_contain_text(
+            "Not saved. 2 pods become something else, 1 stays as it is."
+        )
+        row = page.get_by_role("row", name="llm/llama-0")
+        expect(row.get_by_role("cell").nth(3)).to_have_text("→ team-rag")
+        assert not MappingRule.objects.exists()
+        expect(page.get_by_label("Model")).to_have_value(r"team-\1")
+        page.get_by_role("button", name="Save", exact=True).click()
+        expect(page.get_by_text("The rules work from the next import or sync on.")).to_be_visible()
+        assert MappingRule.objects.get().model == r"team-\1"
 
 
 def test_the_page_of_the_sync_follows_it(desk: Desk, settings: Any) -> None:
@@ -163,66 +142,54 @@ def test_the_page_of_the_sync_follows_it(desk: Desk, settings: Any) -> None:
     assert ClusterSync.objects.get().sync_requested_at is not None
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 360])
-def test_every_page_of_the_cluster_is_accessible_and_fits(
-    desk: Desk, settings: Any, width: int, scheme: Literal["light", "dark"]
-) -> None:
+@pytest.mark.looks
+def test_each_step_with_the_cluster_is_accessible_and_fits(desk: Desk, settings: Any) -> None:
     page = desk.page
-    page.emulate_media(color_scheme=scheme)
-    page.set_viewport_size({"width": width, "height": 800})
-    check = checked(desk)
-    page.goto(f"{desk.address}/admin/")
-    check("the home page")
     page.goto(f"{desk.address}{GIVE}")
-    check("the form")
     page.get_by_role("button", name="Read the list").click()
     expect(page.get_by_text("Choose a file.")).to_be_visible()
-    check("the form with errors")
+    desk.check("the form with errors")
     give(desk, cluster(left=412))
-    check("a list that is refused")
+    desk.check("a list that is refused")
     page.get_by_role("button", name="Take it as incomplete").click()
     expect(page.locator("#sentence")).to_contain_text("An import changes")
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    check("what a list says")
+    desk.check("what a list says")
     row = ClusterImport.objects.get()
     page.get_by_role("button", name="Import").click()
     expect(page.get_by_text("The list is imported: ").first).to_be_visible()
-    check("what was imported")
+    desk.check("what was imported")
     ClusterImport.objects.create(name="x.json", state="running", progress=40, trigger="admin")
     page.goto(f"{desk.address}/admin/sizing/clusterimport/{ClusterImport.objects.latest('pk').pk}/change/")
-    check("one that is read")
-    page.goto(f"{desk.address}/admin/sizing/clusterimport/")
-    check("the history")
+    desk.check("one that is read")
     write_rule(desk, r"team-\1")
-    check("the form of a rule")
     page.get_by_role("button", name="Preview").click()
     expect(page.locator("#sentence")).to_contain_text("Not saved.")
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    check("a rule that is tried")
+    desk.check("a rule that is tried")
     page.get_by_role("button", name="Save", exact=True).click()
-    check("the rules")
     page.get_by_role("link", name="What the rules do").click()
-    check("what the rules do")
-    page.goto(f"{desk.address}{SYNC}")
-    check("a sync that is off")
+    desk.check("what the rules do")
     follow_a_cluster(settings)
     row.refresh_from_db()
     now = timezone.now()
-    ClusterSync.objects.update(
-        state="failing",
-        server=f"https://{LONG}:6443",
-        seen_at=now - timedelta(hours=1),
-        listed_at=now - timedelta(hours=1),
-        changed_at=now,
-        failing_since=now,
-        failed_at=now,
-        failures=3,
-        error="the API server answered 500 Internal Server Error: " + "x" * 90,
-        error_in="listing pods",
-        lease_until=now + timedelta(minutes=5),
-        report=row.report,
-        changes=row.changes,
+    ClusterSync.objects.update_or_create(
+        pk=1,
+        defaults={
+            "state": "failing",
+            "server": f"https://{LONG}:6443",
+            "seen_at": now - timedelta(hours=1),
+            "listed_at": now - timedelta(hours=1),
+            "changed_at": now,
+            "failing_since": now,
+            "failed_at": now,
+            "failures": 3,
+            "error": "the API server answered 500 Internal Server Error: " + "x" * 90,
+            "error_in": "listing pods",
+            "lease_until": now + timedelta(minutes=5),
+            "report": row.report,
+            "changes": row.changes,
+        },
     )
     page.goto(f"{desk.address}{SYNC}")
-    check("a sync that fails")
+    desk.check("a sync that fails")
