@@ -109,7 +109,18 @@ class Server:
 
     def start(self) -> subprocess.Popen[bytes]:
         gunicorn = [sys.executable, "-m", "gunicorn", "llmgw_admin.wsgi", "--bind", f"127.0.0.1:{self.port}"]
-        options = ["--workers", "1", "--worker-class", "gthread", "--threads", "4", "--log-level", "warning"]
+        options = [
+            "--workers",
+            "1",
+            "--worker-class",
+            "gthread",
+            "--threads",
+            "4",
+            "--log-level",
+            "warning",
+            "--keep-alive",
+            "900",
+        ]
         return subprocess.Popen([*gunicorn, *options], cwd=ROOT, env=self.environment)
 
 

@@ -3,9 +3,12 @@
 import logging
 from collections.abc import Callable
 
+from django.contrib.admin.options import TO_FIELD_VAR
+from django.core.exceptions import FieldDoesNotExist
+from django.db import DataError
 from django.http import HttpRequest, HttpResponse
 
-from llmgw_admin.errors import database_away
+from llmgw_admin.errors import database_away, error_response
 from sizing.services.database import unavailable
 
 logger = logging.getLogger(__name__)
@@ -62,3 +65,34 @@ class DatabaseAway:
             return None
         logger.error("%s %s: %s", request.method, request.path, exception)
         return database_away(request, away)
+
+
+class NoSuchValue:
+    """A value in the admin's addresses and forms that its column cannot hold is a 400.
+
+    The admin's own pages leave no room for such a value, so that it was made by hand; Django takes some of
+    them as far as to the query or the widget, and raises there.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if not request.path.startswith("/admin/") or not self._of_a_value(request, exception):
+            return None
+        logger.warning("%s %s: %s", request.method, request.path, exception)
+        return error_response(request, 400, "invalid", "the request has a value that its field cannot hold")
+
+    @staticmethod
+    def _of_a_value(request: HttpRequest, exception: Exception) -> bool:
+        match exception:
+            case OverflowError() | DataError():  # a number beyond 64 bits, as SQLite and PostgreSQL say it
+                return True
+            case ValueError():
+                return "expected a number but got" in str(exception)
+            case KeyError() | FieldDoesNotExist():
+                return request.GET.get(TO_FIELD_VAR) == "" or request.POST.get(TO_FIELD_VAR) == ""
+        return False

@@ -56,6 +56,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "llmgw_admin.middleware.AdminWithoutSlash",
     "llmgw_admin.middleware.DatabaseAway",
+    "llmgw_admin.middleware.NoSuchValue",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

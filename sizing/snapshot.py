@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -66,6 +67,11 @@ class Snapshot:
     answers: dict[Question, Answer] = field(default_factory=dict)
     supposing: dict[Question, Answer] = field(default_factory=dict)
 
+    @cached_property
+    def node_ids(self) -> dict[str, int]:
+        """The ids of the nodes, by name."""
+        return {name: pk for pk, name in self.node_names.items()}
+
     def answer(self, question: Question) -> Answer:
         """The answer to a question, kept for as long as the snapshot is."""
         kept, most = (self.supposing, SUPPOSING_KEPT) if question.as_if else (self.answers, ANSWERS_KEPT)
@@ -101,8 +107,7 @@ def current() -> Snapshot:
     if (held := _pinned.get()) is not None:
         return held
     kept = _kept
-    revision = _newest()
-    if kept is not None and revision is not None and kept.revision == revision:
+    if kept is not None and kept.revision is not None and kept.revision == _newest():
         return kept
     with _lock:
         kept = _kept

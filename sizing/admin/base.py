@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -21,8 +22,10 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.text import capfirst
 
+from sizing.admin.confirming import CONFIRMED, Named, named
 from sizing.admin.deleting import shortened, without_parts
 from sizing.admin.lists import DeskChangeList, csv_view
+from sizing.admin.told import ToldAdmin
 from sizing.inventory.document import Findings
 from sizing.models.locking import inventory_lock
 from sizing.services.editing.holders import holders_of
@@ -46,7 +49,7 @@ class PlainNumber(forms.NumberInput):
         return text
 
 
-class DeskModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class DeskModelAdmin(ToldAdmin):
     list_per_page = 100
     list_max_show_all = 200
     show_full_result_count = False
@@ -85,6 +88,20 @@ class DeskModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         return plain(super().formfield_for_dbfield(db_field, request, **kwargs))
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """What the address fills in beforehand; what its field cannot hold is left out."""
+        given: dict[str, Any] = super().get_changeform_initial_data(request)
+        for field in self.opts.concrete_fields:
+            if field.name in given:
+                try:
+                    value = field.to_python(given[field.name])
+                except ValidationError:
+                    del given[field.name]
+                else:
+                    if isinstance(value, datetime):  # its widget takes no text
+                        given[field.name] = value
+        return given
 
     # Saving
 
@@ -160,11 +177,15 @@ class DeskModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         button: str,
         hidden: int = 0,
         effects: Sequence[str] = (),
+        of: Named | None = None,
     ) -> HttpResponse:
         """A page that shows what the action will change, and does it when it is posted back.
 
-        hidden: how many more it changes than `changes` has. effects: what comes of it for others.
+        hidden: how many more it changes than `changes` has. effects: what comes of it for others. of: the
+        rows, where they are changed only as named here; that something else was confirmed is said.
         """
+        if of is not None and request.POST.get(CONFIRMED):
+            self.message_user(request, of.differs(request), messages.WARNING)
         return TemplateResponse(
             request,
             "admin/desk_confirm_action.html",
@@ -180,6 +201,8 @@ class DeskModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
                 "action": action,
                 "button": button,
                 "checkbox_name": ACTION_CHECKBOX_NAME,
+                "confirmed": of.digest if of else "yes",
+                "named": of.carried if of else (),
                 "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),
                 "select_across": request.POST.get("select_across", "0"),
                 "media": self.media,
@@ -199,20 +222,26 @@ class DeskModelAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         """Give all of these rows the values, once somebody has confirmed it; `page` as in `confirmation`.
 
         done: what they are then, as in `cordoned`. line: what changes of one of them. None where it is done.
+        Where it would change other rows than were confirmed, it changes none and asks again.
         """
-        if request.POST.get("confirmed"):
+        if request.POST.get(CONFIRMED):
             with inventory_lock():
-                rows = list(changing)
-                self.model._default_manager.filter(pk__in=changing.order_by().values("pk")).update(**values)
-                self.log_all(request, rows, *values)
-            one, many = self.opts.verbose_name, self.opts.verbose_name_plural
-            said = f"{num(len(rows))} {f'{one} is' if len(rows) == 1 else f'{many} are'} {done} now."
-            self.message_user(request, said, messages.SUCCESS)
-            return None
+                rows = list(changing) if named(changing).confirmed(request) else []
+                if rows:
+                    self.model._default_manager.filter(pk__in=changing.order_by().values("pk")).update(
+                        **values
+                    )
+                    self.log_all(request, rows, *values)
+            if rows:
+                one, many = self.opts.verbose_name, self.opts.verbose_name_plural
+                said = f"{num(len(rows))} {f'{one} is' if len(rows) == 1 else f'{many} are'} {done} now."
+                self.message_user(request, said, messages.SUCCESS)
+                return None
+        of = named(changing)
         shown = list(self.for_list(changing)[:CHANGES_SHOWN])
-        hidden = changing.count() - len(shown)
         changes = [line(row) for row in shown]
-        return self.confirmation(request, changes=changes, hidden=hidden, **page)
+        hidden = len(of.names) - len(shown)
+        return self.confirmation(request, changes=changes, hidden=hidden, of=of, **page)
 
     def log_all(self, request: HttpRequest, objs: Sequence[Model], *fields: str) -> None:
         """Write one line of history for each of the objects that an action changed."""

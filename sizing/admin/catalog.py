@@ -90,6 +90,7 @@ class ServedModelAdmin(MadeAdmin, PageAdmin):
         return {
             "title": row.name,
             "subtitle": None,
+            "folded": "yes",
             "may_add_variant": variant_admin.has_add_permission(request),
             "may_add_replica": replica_admin.has_add_permission(request),
             **measured_part(request, row),

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 
 from sizing.admin import draining
 from sizing.admin.base import CHANGES_SHOWN, DeskModelAdmin
+from sizing.admin.confirming import CONFIRMED, missing, named
 from sizing.admin.draining import plural
 from sizing.models import Node, Replica
 from sizing.models.locking import inventory_lock
@@ -39,7 +40,7 @@ class NodeActions(DeskModelAdmin):
         already = selected.count() - number
         if not number:
             said = f"Nothing to change: all selected nodes are {done} already."
-            self.message_user(request, said, messages.INFO)
+            self.message_user(request, said + missing(request, selected), messages.INFO)
             return None
         note = (
             "Their free GPUs count as room again."
@@ -68,13 +69,12 @@ class NodeActions(DeskModelAdmin):
         selected = _nodes(queryset)
         cordoning = selected.filter(schedulable=True).order_by("name")
         marking = draining.on_nodes(selected)
-        nodes, replicas = cordoning.count(), marking.count()
-        if not nodes and not replicas:
-            said = "Nothing to change: all selected nodes are cordoned already, and nothing serves there."
-            self.message_user(request, said, messages.INFO)
+        if request.POST.get(CONFIRMED) and self._drain(request, cordoning, marking):
             return None
-        if request.POST.get("confirmed"):
-            self._drain(request, cordoning, marking)
+        of, nodes, replicas = named(cordoning, marking), cordoning.count(), marking.count()
+        if not of.names:
+            said = "Nothing to change: all selected nodes are cordoned already, and nothing serves there."
+            self.message_user(request, said + missing(request, selected), messages.INFO)
             return None
         todo = [f"cordon {plural(nodes, 'node')}"] * (nodes > 0)
         todo += [f"mark {plural(replicas, 'replica')} draining"] * (replicas > 0)
@@ -92,20 +92,25 @@ class NodeActions(DeskModelAdmin):
             effects=models,
             note=draining.NOTE + draining.kept_note(selected, "use kubectl drain"),
             button="Yes, drain",
+            of=of,
         )
 
-    def _drain(self, request: HttpRequest, cordoning: QuerySet[Node], marking: QuerySet[Replica]) -> None:
+    def _drain(self, request: HttpRequest, cordoning: QuerySet[Node], marking: QuerySet[Replica]) -> bool:
+        """Do it and say so, where it is what was confirmed; else False, and nothing is done."""
         with inventory_lock():
+            of = named(cordoning, marking)
+            if not of.names or not of.confirmed(request):
+                return False
             nodes, replicas = list(cordoning), list(marking)
             Node.objects.filter(pk__in=cordoning.order_by().values("pk")).update(schedulable=False)
             Replica.objects.filter(pk__in=marking.order_by().values("pk")).update(state="draining")
             self.log_all(request, nodes, "schedulable")
             self.log_all(request, replicas, "state")
-        said = (
-            f"{plural(len(nodes), 'node')} cordoned, {plural(len(replicas), 'replica')} marked draining."
-            " Stop them where they run; then remove them here."
-        )
-        self.message_user(request, said, messages.SUCCESS)
+        done = [f"{plural(len(nodes), 'node')} cordoned"] * bool(nodes)
+        done += [f"{plural(len(replicas), 'replica')} marked draining"] * bool(replicas)
+        stop = " Stop them where they run; then remove them here." if replicas else ""
+        self.message_user(request, f"{', '.join(done)}.{stop}", messages.SUCCESS)
+        return True
 
 
 def _nodes(queryset: QuerySet[Node]) -> QuerySet[Node]:

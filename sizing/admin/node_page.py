@@ -71,6 +71,7 @@ def node_part(request: HttpRequest, node: Node) -> dict[str, Any]:
         "title": node.name,
         "subtitle": None,
         "picture": picture,
+        "folded": "yes" if picture.gpus else "open",
         "sentence": sentence(picture, spec),
         "figures": figures(fleet, number, picture, node),
         "taints": [taint_words(taint) for taint in spec.taints],

@@ -15,6 +15,7 @@ from django.http import HttpRequest
 
 from sizing.admin.base import flag
 from sizing.admin.fields import label_date_and_time
+from sizing.models.history import DESK
 
 NAMES_SHOWN = 5
 
@@ -40,16 +41,21 @@ def may_no_more(request: HttpRequest, who: User | Group) -> bool:
     return not theirs.exclude(pk__in=own(request).values("pk")).exists()
 
 
+def is_desk(who: User | Group) -> bool:
+    """Whether this account signs what nobody in particular does; nobody changes it, also no superuser."""
+    return isinstance(who, User) and who.username == DESK
+
+
 class NoMightier:
     """For the admins of users and groups: what may be changed, and which permissions may be given."""
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         may: bool = super().has_change_permission(request, obj)  # type: ignore[misc]
-        return may and (obj is None or may_no_more(request, obj))
+        return may and (obj is None or (may_no_more(request, obj) and not is_desk(obj)))
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         may: bool = super().has_delete_permission(request, obj)  # type: ignore[misc]
-        return may and (obj is None or may_no_more(request, obj))
+        return may and (obj is None or (may_no_more(request, obj) and not is_desk(obj)))
 
     def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
         if db_field.remote_field.model is Permission:
@@ -78,10 +84,23 @@ class PersonAdmin(NoMightier, UserAdmin):  # type: ignore[type-arg]
             label_date_and_time(form.base_fields, name)
         return form
 
+    def construct_change_message(
+        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
+    ) -> Any:
+        """A new name is told with the old one, for the history tells all that somebody did by the new."""
+        message: Any = super().construct_change_message(request, form, formsets, add)
+        if not add and "username" in form.changed_data:
+            renamed = f"username {form.initial['username']} → {form.cleaned_data['username']}"
+            message[0]["changed"]["fields"].append(renamed)
+        return message
+
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
     ) -> tuple[list[Any], dict[Any, Any], set[Any], list[Any]]:
-        """Who changed anything stays, or the history would go too."""
+        """Who changed anything stays, or the history would go too; and so does the desk itself."""
+        if any(map(is_desk, objs)):
+            refusal = f"{DESK} is the account that signs what commands and syncs do; it stays."
+            return [], {}, set(), [refusal]
         told = LogEntry.objects.filter(user__in=objs).order_by("user__username")
         names = list(told.values_list("user__username", flat=True).distinct()[: NAMES_SHOWN + 1])
         if names:

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 
 from sizing.admin import draining
 from sizing.admin.base import DeskModelAdmin
+from sizing.admin.confirming import missing
 from sizing.admin.draining import plural
 from sizing.admin.measured import asking
 from sizing.domain.specs import SERVING_STATES
@@ -34,7 +35,7 @@ class ReplicaActions(DeskModelAdmin):
         changing = _replicas(queryset).filter(state__in=SERVING_STATES)
         number = changing.count()
         if not number:
-            self._nothing(request, "no selected replica is ready or starting")
+            self._nothing(request, queryset, "no selected replica is ready or starting")
             return None
         return self.change_all(
             request,
@@ -54,7 +55,7 @@ class ReplicaActions(DeskModelAdmin):
         changing = _replicas(queryset).filter(state=Replica.State.DRAINING)
         number = changing.count()
         if not number:
-            self._nothing(request, "no selected replica is draining")
+            self._nothing(request, queryset, "no selected replica is draining")
             return None
         return self.change_all(
             request,
@@ -83,7 +84,7 @@ class ReplicaActions(DeskModelAdmin):
         changing = _replicas(queryset).exclude(benchable=benchable)
         number = changing.count()
         if not number:
-            self._nothing(request, f"all selected replicas are {done} already")
+            self._nothing(request, queryset, f"all selected replicas are {done} already")
             return None
 
         def line(replica: Any) -> str:
@@ -106,8 +107,9 @@ class ReplicaActions(DeskModelAdmin):
             button="Yes, mark" if benchable else "Yes, unmark",
         )
 
-    def _nothing(self, request: HttpRequest, why: str) -> None:
-        self.message_user(request, f"Nothing to change: {why}.", messages.INFO)
+    def _nothing(self, request: HttpRequest, selected: QuerySet[Replica], why: str) -> None:
+        said = f"Nothing to change: {why}.{missing(request, selected)}"
+        self.message_user(request, said, messages.INFO)
 
 
 def _replicas(queryset: QuerySet[Replica]) -> QuerySet[Replica]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import ROUND_DOWN, Decimal
+from decimal import ROUND_DOWN, Decimal, localcontext
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
@@ -16,10 +16,13 @@ from sizing.admin.words import Verdict
 from sizing.domain.blocked import headline
 from sizing.domain.wording import names
 from sizing.models import Refresh, Target
+from sizing.models.fields import MILLIONTH
 from sizing.services.wishes import Kind, Standing
 from sizing.templatetags.desk import age, num
 
 SIGNS = {Kind.BLOCKED: "✕", Kind.PREEMPTS: "▲", Kind.UNMEASURED: "–", Kind.FITS: "✓", Kind.SERVED: "✓"}
+_DIGITS = 60
+"""More than a rate has: of up to 10^24 replicas, with six places."""
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -135,7 +138,7 @@ def why(standing: Standing) -> str:
 def holds(standing: Standing) -> str:
     """`three replicas hold to 3,541.5 tok/s; you ask 3,500, 98.8 %`; empty without an answer.
 
-    What they hold is rounded down, so that what is read off here never needs one more.
+    What they hold has all its places, so that it is never less than what is asked.
     """
     far = standing.distance
     if far is None or standing.answer is None:
@@ -143,12 +146,17 @@ def holds(standing: Standing) -> str:
     counted = standing.answer.count
     who = f"{_number(far.needed)} replica{'s' * (far.needed != 1)}"
     if counted.others:
-        which = "" if far.needed == 1 else f"{_number(len(counted.others))} of them "
-        who += f", {which}not {counted.variant.name},"
+        who += f", {_not_of_variant(len(counted.others), far.needed)} {counted.variant.name},"
     hold = "holds" if far.needed == 1 else "hold"
     least = "at least" if counted.measurement.bound == "floor" else "to"
     asked = num(standing.target.tokens_per_sec)
     return f"{who} {hold} {least} {down(far.holds)} tok/s; you ask {asked}, {num(far.percent, '%')}"
+
+
+def _not_of_variant(others: int, of: int) -> str:
+    if others == of:
+        return "not" if of == 1 else "none of them"
+    return f"{_number(others)} of them not"
 
 
 def _number(count: int) -> str:
@@ -156,7 +164,6 @@ def _number(count: int) -> str:
 
 
 def down(value: Decimal) -> str:
-    """A rate rounded down to the places that one reads off: `3,541.5`; below 1 all of its places."""
-    if value < 1:
-        return num(value)
-    return num(value.quantize(Decimal("0.1" if value >= 100 else "0.01"), ROUND_DOWN))
+    """A rate with all its places, rounded down to the six that a wish may have: `3,541.5`."""
+    with localcontext(prec=_DIGITS):
+        return num(value.quantize(MILLIONTH, ROUND_DOWN))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from sizing.domain.blocked import blocked_sentences
 from sizing.domain.catalog import Catalog, Question, unmet_words
@@ -25,6 +25,8 @@ from sizing.domain.staleness import cause_of, too_old
 from sizing.domain.supposing import suppose
 from sizing.domain.wording import NAMES_SHOWN
 
+T = TypeVar("T")
+
 _CLOCKS = timedelta(minutes=5)
 _FUTURE = "the measurement of {} is dated in the future, so its age is not known"
 
@@ -41,7 +43,7 @@ class Answer:
     @cached_property
     def reach(self) -> Reach:
         """What of it can be had, and who would have to stop; looked for when it is asked for."""
-        return reach_of(self.fleet, self.count)
+        return reach_of(self.fleet, self.count, again=True)
 
     @property
     def preemption(self) -> Preemption | None:
@@ -113,7 +115,7 @@ class Answer:
 
     def node_table(self) -> NodeTable:
         """The nodes, to count and to page through; found anew each time, as `survey` is."""
-        return NodeTable(self.fleet, self.count, self.reach.victims, self._freed)
+        return NodeTable(self.fleet, self.count, self.leaving, self._freed)
 
     def node_counts(self) -> list[tuple[str, int, int]]:
         """Each code that there is, its nodes, and what they take (see `NodeTable.counts`)."""
@@ -131,11 +133,21 @@ class Answer:
         return place(self._freed, self.count.variant, self.reach.had)
 
     @property
+    def leaving(self) -> frozenset[str]:
+        """The names of the victims, kept for the parts of one page."""
+        victims = self.reach.victims
+        return self._of_page("leaving", lambda: frozenset(victim.name for victim in victims))
+
+    @property
     def _freed(self) -> Fleet:
         """The fleet once the victims have stopped, kept for the parts of one page."""
-        names = [victim.name for victim in self.reach.victims]
+        if not self.reach.victims:
+            return self.fleet
+        return self._of_page("freed", lambda: without(self.fleet, self.leaving))
+
+    def _of_page(self, kind: str, compute: Callable[[], T]) -> T:
         asked = (self.count.model, self.count.variant, self.count.more)
-        return self.fleet.kept("freed", asked, lambda: without(self.fleet, names), 1) if names else self.fleet
+        return self.fleet.kept(kind, asked, compute, 1)
 
     def stale(self, now: datetime) -> str | None:
         """Why the measurement is stale, or None."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from sizing.domain.fleet import Fleet
+from sizing.domain.gpu_types import type_key
 from sizing.domain.hardware import Hardware, Ints
 from sizing.domain.preemption import Preemption
 from sizing.domain.preemption.ledger import STOPPABLE_STATES
@@ -216,12 +217,11 @@ def _gpus_of_all(now: Survey, nodes: Ints, here: str) -> str:
 
 
 def _types_on(hardware: Hardware, nodes: Ints) -> list[str]:
-    """GPU types of these nodes, each in one spelling."""
+    """GPU types of these nodes, each in one spelling; those of one node in its own."""
     if len(nodes) == 1:
-        begin, end = np.searchsorted(hardware.group_node, [nodes[0], nodes[0] + 1])
-        kinds = hardware.group_type[begin:end]
-    else:
-        kinds = hardware.group_type[np.isin(hardware.group_node, nodes)]
+        spelled = {type_key(gpu.type): gpu.type for gpu in reversed(hardware.nodes[int(nodes[0])].gpus)}
+        return sorted(spelled.values())
+    kinds = hardware.group_type[np.isin(hardware.group_node, nodes)]
     return sorted({hardware.type_names[kind] for kind in kinds.tolist()})
 
 

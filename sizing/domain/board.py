@@ -46,7 +46,8 @@ class Counts:
     unhealthy_held: int
     """Of the held ones, those that are unhealthy."""
     parts: int
-    """Of the held ones, those with memory left for others: healthy, on a node that is not closed."""
+    """Of those held or used outside, those with memory left for others: healthy, on a node that is not
+    closed."""
     widest: int
     """The most GPUs on one node."""
     spread: tuple[tuple[int, int], ...]
@@ -71,10 +72,15 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """The nodes that were asked for, all together and in groups by zone, then type; no zone comes last."""
+    """The nodes that were asked for, all together and in groups by zone, then type; no zone comes last.
+
+    Where one GPU type was asked for, only GPUs of that type are counted; `left_out`: the others on these
+    nodes.
+    """
 
     total: Counts
     groups: tuple[Group, ...]
+    left_out: int
 
 
 def survey(
@@ -87,16 +93,15 @@ def survey(
 ) -> Survey:
     """The nodes with GPUs that are in a zone, have a GPU of a type, and hold a replica of a model."""
     kinds = _kinds(fleet.hardware)
-    chosen = fleet.hardware.gpu_count > 0
+    counted = _of_type(fleet.hardware, gpu_type)
+    tally = _Tally(fleet, counted)
+    chosen = tally.by_node[0] > 0
     if zone is not None:
         chosen = chosen & (kinds.zone == (kinds.zones.index(zone) if zone in kinds.zones else -1))
-    if gpu_type is not None:
-        chosen = chosen & _with_type(fleet.hardware, gpu_type)
     if model is not None:
         chosen = chosen & _holding(fleet, model)
     numbers = np.flatnonzero(chosen)
     part = _parts(kinds, by)[numbers]
-    tally = _Tally(fleet)
     order = np.argsort(part, kind="stable")
     starts = np.flatnonzero(np.diff(part[order], prepend=-1))
     found = [
@@ -104,7 +109,9 @@ def survey(
         for nodes in np.split(order, starts[1:])
         if len(nodes)
     ]
-    return Survey(tally.of(numbers), tuple(sorted(found, key=_place)))
+    total = tally.of(numbers)
+    left_out = int(fleet.hardware.gpu_count[numbers].sum()) - total.gpus
+    return Survey(total, tuple(sorted(found, key=_place)), left_out)
 
 
 def zones(hardware: Hardware) -> list[str]:
@@ -152,11 +159,12 @@ def _kinds(hardware: Hardware) -> _Kinds:
     return hardware.memo("board kinds", compute)
 
 
-def _with_type(hardware: Hardware, gpu_type: str) -> Bools:
-    names = [type_key(name) for name in hardware.type_names]
-    there = np.zeros(len(hardware.nodes), dtype=bool)
-    if type_key(gpu_type) in names:
-        there[hardware.group_node[hardware.group_type == names.index(type_key(gpu_type))]] = True
+def _of_type(hardware: Hardware, gpu_type: str | None) -> Bools:
+    """By GPU: it is of the type, in whatever spelling; None: of any."""
+    if gpu_type is None:
+        return np.ones(len(hardware.gpu_type), dtype=bool)
+    wanted = np.array([type_key(name) == type_key(gpu_type) for name in hardware.type_names], dtype=bool)
+    there: Bools = wanted[hardware.gpu_type]
     return there
 
 
@@ -198,30 +206,31 @@ def _place(group: Group) -> tuple[bool, str, tuple[str, ...]]:
 
 
 class _Tally:
-    """The fleet's counts by node, to be summed over any nodes."""
+    """The counts of some GPUs by node, to be summed over any nodes."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, counted: Bools) -> None:
         hardware = fleet.hardware
         running = hardware.running[hardware.gpu_node]
         held, whole, healthy = ~fleet.unheld, fleet.whole_free, hardware.healthy
+
+        def by_node(gpus: Bools) -> Ints:
+            places = hardware.gpu_node[gpus & counted]
+            return np.bincount(places, minlength=len(hardware.nodes)).astype(np.int64)
+
         self.closed = ~hardware.running
-        self.free = self._by_node(hardware, whole & running)
+        self.free = by_node(whole & running)
         self.by_node = np.stack(
             [
-                hardware.gpu_count,
-                self._by_node(hardware, held),
+                by_node(counted),
+                by_node(held),
                 self.free,
-                self._by_node(hardware, whole & ~running),
-                self._by_node(hardware, ~held & healthy & ~whole),
-                self._by_node(hardware, ~held & ~healthy),
-                self._by_node(hardware, held & ~healthy),
-                self._by_node(hardware, held & healthy & running & (fleet.free > 0)),
+                by_node(whole & ~running),
+                by_node(~held & healthy & ~whole),
+                by_node(~held & ~healthy),
+                by_node(held & ~healthy),
+                by_node(~whole & healthy & running & (fleet.free > 0)),
             ]
         )
-
-    @staticmethod
-    def _by_node(hardware: Hardware, gpus: Bools) -> Ints:
-        return np.bincount(hardware.gpu_node[gpus], minlength=len(hardware.nodes)).astype(np.int64)
 
     def of(self, nodes: Ints) -> Counts:
         closed = self.closed[nodes]

@@ -176,8 +176,15 @@ class Trial:
                 continue
             # Another variant serves another rate, so what counts is how much of the wish is served.
             if other.had * other.count.measurement.tok_per_sec > self._served():
-                note = "" if other.had == other.count.more else f"of {number(other.count.more)} that it needs"
+                note = "" if other.had == other.count.more else self._serves(other)
                 yield Change(f"variant {variant.name}", other.had, note, variant=variant.name)
+
+    def _serves(self, other: Reach) -> str:
+        """What the replicas of another variant serve of all that is missing."""
+        now = self.now.count
+        served = other.had * other.count.measurement.tok_per_sec
+        missing = now.more * now.measurement.tok_per_sec
+        return f"serves {number(served)} of the {number(missing)} tok/s that are missing"
 
     def _served(self) -> Decimal:
         """Tokens per second of the missing replicas that can be had now."""

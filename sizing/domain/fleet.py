@@ -6,6 +6,7 @@ a copy of a few arrays.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -91,6 +92,7 @@ class Fleet:
         self._memo: dict[Hashable, Any] = {} if memo is None else memo
         self._kept: dict[str, dict[Hashable, Any]] = {}
         self._serving: dict[str, tuple[ReplicaSpec, ...]] = {}
+        self._variants: dict[str, Counter[str]] = {}
         # The memo of a fleet before this one, and the names of the replicas in which they differ.
         self._origin = origin
 
@@ -176,6 +178,7 @@ class Fleet:
         origin = self._origin_of(frozenset(replicas))
         changed = Fleet(self.hardware, self.models, now, merged, usage, origin=origin)
         changed._serving = {m: specs for m, specs in self._serving.items() if m not in by_model}
+        changed._variants = {m: number for m, number in self._variants.items() if m not in by_model}
         return changed._carry_over(self, touched)
 
     def as_if(self, nodes: Iterable[int], told: bool = False, **flags: bool) -> Fleet:
@@ -282,6 +285,13 @@ class Fleet:
             found = tuple(spec for spec in self.of_model(model) if spec.state in SERVING_STATES)
             self._serving[model] = found
         return list(found)
+
+    def serving_by_variant(self, model: str) -> Mapping[str, int]:
+        """How many replicas of each variant of a model count as current; callers must not write to it."""
+        found = self._variants.get(model)
+        if found is None:
+            found = self._variants[model] = Counter(spec.variant for spec in self.serving(model))
+        return found
 
     def priority(self, replica: ReplicaSpec) -> int:
         """A replica's own priority, else its model's."""

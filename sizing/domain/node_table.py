@@ -16,18 +16,16 @@ from sizing.domain.preemption import node_preemption
 from sizing.domain.preemption.nodes import NodePreemption
 from sizing.domain.reasons import LADDER, OPEN, RUNG, Survey, survey
 from sizing.domain.sizing import Count
-from sizing.domain.specs import ReplicaSpec
 
 
 @dataclass(frozen=True, eq=False)
 class NodeTable:
-    """Every node as one answer sees it, in order of name; `victims` would stop, and `freed` is the fleet
-    without them. Large: keep it no longer
-    than needed."""
+    """Every node as one answer sees it, in order of name. Replicas named in `leaving` would stop, and `freed`
+    is the fleet without them. Large: keep it no longer than needed."""
 
     fleet: Fleet
     count: Count
-    victims: tuple[ReplicaSpec, ...]
+    leaving: frozenset[str]
     freed: Fleet
 
     @cached_property
@@ -84,17 +82,13 @@ class NodeTable:
         return np.flatnonzero(np.isin(self.survey.rung, wanted))
 
     @cached_property
-    def _stopping(self) -> frozenset[str]:
-        return frozenset(victim.name for victim in self.victims)
-
-    @cached_property
     def _then(self) -> Survey:
         """What `survey` finds once the victims have stopped."""
         return survey(self.freed, self.count.variant)
 
     def _after(self, node: int) -> dict[str, Any] | None:
         """Who stops on a node, and what it takes then; None where nobody does."""
-        stops = self._stopping & self.fleet.holders_on(node)
+        stops = self.leaving & self.fleet.holders_on(node)
         if not stops:
             return None
         return {

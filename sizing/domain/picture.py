@@ -14,10 +14,14 @@ ZONE_LABEL = "topology.kubernetes.io/zone"
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A replica on one GPU, and what it claims there in MiB; None where the GPU's memory is unknown."""
+    """A replica on one GPU, and what it claims there in MiB; None where the GPU's memory is unknown.
+
+    whole: it claims the GPU whole, whatever its memory.
+    """
 
     replica: ReplicaSpec
     claim_mib: int | None
+    whole: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,11 @@ class GpuPicture:
     free_mib: int
     whole: bool
     holders: tuple[Holder, ...]
+
+    @property
+    def free_is_known(self) -> bool:
+        """Whether `free_mib` is what is left: also of unknown memory nothing is where a claim is whole."""
+        return self.memory_mib is not None or any(holder.whole for holder in self.holders)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +80,7 @@ def node_picture(fleet: Fleet, node: int) -> NodePicture:
             for index in indexes:
                 memory = int(hardware.memory[hardware.position[node][index]])
                 claim = None if memory < 0 else claim_mib(variant, memory)
-                held.setdefault(index, []).append(Holder(replica, claim))
+                held.setdefault(index, []).append(Holder(replica, claim, variant.whole_gpu))
     return NodePicture(
         name=spec.name,
         zone=str(dict(spec.labels).get(ZONE_LABEL, "")),

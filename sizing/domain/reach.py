@@ -47,8 +47,8 @@ def reach(catalog: Catalog, fleet: Fleet, question: Question) -> Reach:
     return reach_of(fleet, count(catalog, fleet, question))
 
 
-def reach_of(fleet: Fleet, counted: Count) -> Reach:
-    """What of a question can be had."""
+def reach_of(fleet: Fleet, counted: Count, again: bool = False) -> Reach:
+    """What of a question can be had. again: the model is likely to be asked about again."""
     wanted = min(counted.permitted - counted.free_room, _MOST_WANTED)
-    found = preempt(fleet, counted.model, counted.variant, wanted) if wanted > 0 else None
+    found = preempt(fleet, counted.model, counted.variant, wanted, again=again) if wanted > 0 else None
     return Reach(counted, found)

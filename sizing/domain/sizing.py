@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain, repeat
 
 from sizing.domain.catalog import Catalog, Question
 from sizing.domain.demand import replicas_needed
@@ -11,7 +13,6 @@ from sizing.domain.fleet import Fleet
 from sizing.domain.placement import room
 from sizing.domain.specs import MeasurementSpec, ModelSpec, ReplicaSpec, VariantSpec
 from sizing.domain.wording import names, plural
-
 
 _ROOMS_KEPT = 512
 
@@ -78,10 +79,11 @@ def count(catalog: Catalog, fleet: Fleet, question: Question) -> Count:
     }
     rates[variant.name] = measurement.tok_per_sec
     nothing = Decimal(0)
-    kept = [r for r in serving if r.variant != variant.name]
-    others = tuple(rates.get(r.variant, nothing) for r in kept)
+    run = fleet.serving_by_variant(model.name)
+    kept = {name: number for name, number in run.items() if name != variant.name}
+    others = tuple(chain.from_iterable(repeat(rates.get(name, nothing), kept[name]) for name in kept))
     needed = replicas_needed(question.tokens_per_sec, measurement.tok_per_sec, question.utilization, others)
-    unmeasured = [r for r in kept if r.variant not in rates]
+    unmeasured = {name: number for name, number in kept.items() if name not in rates}
     allowed = None if model.max_replicas is None else max(model.max_replicas - len(serving), 0)
     return Count(
         model=model,
@@ -91,7 +93,7 @@ def count(catalog: Catalog, fleet: Fleet, question: Question) -> Count:
         needed=needed,
         fitting=fleet.kept("room", variant, lambda: room(fleet, variant), _ROOMS_KEPT),
         allowed=allowed,
-        current_tok_per_sec=sum((rates.get(r.variant, nothing) for r in serving), nothing),
+        current_tok_per_sec=sum((rates.get(name, nothing) * number for name, number in run.items()), nothing),
         others=others,
         warnings=tuple(_warnings(fleet, serving, unmeasured, measurement)),
     )
@@ -100,21 +102,21 @@ def count(catalog: Catalog, fleet: Fleet, question: Question) -> Count:
 def _warnings(
     fleet: Fleet,
     serving: tuple[ReplicaSpec, ...],
-    unmeasured: list[ReplicaSpec],
+    unmeasured: Mapping[str, int],
     measurement: MeasurementSpec,
 ) -> list[str]:
     warnings = []
     if unmeasured:
-        variants = sorted({r.variant for r in unmeasured})
+        total = plural(sum(unmeasured.values()), "current replica")
         warnings.append(
-            f"{plural(len(unmeasured), 'current replica')} of variant {names(variants)} counted as 0 tok/s:"
+            f"{total} of variant {names(sorted(unmeasured))} counted as 0 tok/s:"
             f" not measured on {measurement.profile}"
         )
     hardware = fleet.hardware
     closed: dict[str, list[str]] = {}
     unhealthy = []
     troubled = fleet.troubled()
-    for replica in serving:
+    for replica in serving if troubled else ():
         if replica.name not in troubled:
             continue
         held = fleet.replicas[replica.name]

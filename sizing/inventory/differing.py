@@ -28,12 +28,14 @@ class Changed:
     """One object by name; `what` changes of it in words, empty where it is new or goes.
 
     `key` finds it in a document: its name, owner and name, a target's question, what a measurement says, or
-    of one that goes the place in the list of those that there were.
+    of one that goes the place in the list of those that there were. `of` tells it from another one by the
+    same name.
     """
 
     name: str
     what: str = ""
     key: Any = None
+    of: str = ""
 
 
 @dataclass(slots=True)
@@ -43,8 +45,8 @@ class Difference:
     happened: dict[str, dict[str, list[Changed]]] = field(default_factory=lambda: {w: {} for w in HAPPENED})
     unchanged: dict[str, int] = field(default_factory=dict)
 
-    def note(self, word: str, kind: str, key: Any, name: str, what: str = "") -> None:
-        self.happened[word].setdefault(kind, []).append(Changed(name, what, key))
+    def note(self, word: str, kind: str, key: Any, name: str, what: str = "", of: str = "") -> None:
+        self.happened[word].setdefault(kind, []).append(Changed(name, what, key, of))
 
     def names(self, word: str, kind: str) -> list[Changed]:
         """The objects of a kind to which this happens, in the document's order."""
@@ -65,7 +67,7 @@ class Difference:
         for word, kinds in self.happened.items():
             for kind in sorted(kinds):
                 for one in sorted(kinds[kind], key=lambda one: (one.name, one.what)):
-                    found.update("\0".join((word, kind, one.name, one.what, "\n")).encode())
+                    found.update("\0".join((word, kind, one.name, one.what, one.of, "\n")).encode())
         return found.hexdigest()
 
 
@@ -101,9 +103,9 @@ def _compare(
             found.note("updated", kind, key, _name(kind, key), words(before, entry))
         else:
             same += 1
-    for key in stored:
+    for key, entry in stored.items():
         if key not in file and (replace or (owners is not None and key[0] in owners)):
-            found.note("removed", kind, key, _name(kind, key))
+            found.note("removed", kind, key, _name(kind, key), of=_identity(entry))
     found.unchanged[kind] = same
 
 
@@ -136,6 +138,11 @@ def _name(kind: str, key: Any) -> str:
         model, profile, variant = key
         return f"{model}{f' · {variant}' if variant else ''} on {profile or 'its own profile'}"
     return " · ".join(key) if kind == "variants" else str(key)
+
+
+def _identity(entry: Any) -> str:
+    """What makes a replica another one than the next by its name; others are told apart by their names."""
+    return f"{entry.model} {entry.variant} {entry.placement}" if isinstance(entry, ReplicaEntry) else ""
 
 
 def _measurement(entry: MeasurementEntry) -> str:

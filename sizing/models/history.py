@@ -19,6 +19,9 @@ from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model
 from django.utils import timezone
 
+from sizing.models.catalog import Variant
+from sizing.models.measurement import Measurement
+
 DESK = "the desk"
 """The account that stands for the desk itself. The space keeps anybody from taking the name in a form."""
 
@@ -59,17 +62,32 @@ def by_trigger(trigger: str, user: User | None) -> By:
 
 def added(row: Model) -> Event:
     """A row that is new."""
-    return Event(type(row), row.pk, str(row), ADDITION)
+    return Event(type(row), row.pk, name_of(row), ADDITION)
 
 
 def changed(row: Model, *what: str) -> Event:
     """A row of which this changed."""
-    return Event(type(row), row.pk, str(row), CHANGE, what)
+    return Event(type(row), row.pk, name_of(row), CHANGE, what)
 
 
 def removed(row: Model) -> Event:
     """A row that goes; to be asked before it does."""
-    return Event(type(row), row.pk, str(row), DELETION)
+    return Event(type(row), row.pk, name_of(row), DELETION)
+
+
+def name_of(row: Model) -> str:
+    """A row by a name that tells it also once it is gone: a variant and a measurement with their model."""
+    match row:
+        case Variant():
+            return f"{row.model.name} · {row.name}"
+        case Measurement():
+            return f"{row.variant.model.name} · {row.variant.name} on {row.profile.name}: {row}"
+    return str(row)
+
+
+def with_parts(own: Event, parts: Sequence[Event]) -> list[Event]:
+    """An event and those of the object's parts; alone where they are too many to be told one by one."""
+    return [own, *parts] if len(parts) < MOST else [own]
 
 
 def write(by: By, events: Sequence[Event]) -> None:

@@ -35,7 +35,7 @@ class Board:
     def __init__(
         self, now: Snapshot, by: By, *, zone: str | None, gpu_type: str | None, model: str | None
     ) -> None:
-        self._node_names = now.node_names
+        self._node_ids = now.node_ids
         self._fleet = now.fleet
         hardware = now.fleet.hardware
         self.survey: Survey = survey_of.survey(now.fleet, by, zone=zone, gpu_type=gpu_type, model=model)
@@ -50,6 +50,4 @@ class Board:
     def drawn(self, numbers: Sequence[int]) -> list[Drawn]:
         """Nodes, by their numbers in the fleet, with their GPUs and who holds them."""
         pictures = [node_picture(self._fleet, number) for number in numbers]
-        wanted = {picture.name for picture in pictures}
-        keys = {name: pk for pk, name in self._node_names.items() if name in wanted}
-        return [Drawn(keys[picture.name], picture) for picture in pictures]
+        return [Drawn(self._node_ids[picture.name], picture) for picture in pictures]

@@ -129,9 +129,9 @@ def load(content: bytes, replace: bool = False, *, name: str, trigger: str, user
             _note(row)
             history.write(By(f"load {row.pk}", user), result.events)
     except DeskError as refusal:
+        # The history tells changes, and nothing was changed; that it was tried is told by the row.
         _refuse(row, refusal)
         row.save()
-        _note(row)
         raise
     return result
 

@@ -51,7 +51,8 @@ def offered(model: str) -> Offered:
 
 def node_ids(names: Collection[str]) -> dict[str, int]:
     """The ids of nodes, by name, as far as there are such nodes."""
-    return {name: pk for pk, name in snapshot.current().node_names.items() if name in names}
+    known = snapshot.current().node_ids
+    return {name: known[name] for name in names if name in known}
 
 
 def known_model(name: str) -> None:

@@ -157,7 +157,7 @@ def bring(
             stored = read_stored()
             plan = _plan(counted, mapped, stored, partial)
             outcome = _outcome(counted, plan, [])
-            happened = Happened(plan.difference, stored)
+            happened = Happened(plan.difference, stored, plan.brought.document)
             outcome.rows = _write(stored, plan)
             outcome.events = happened.events()
             _remember(seen.pack(counted, mapped))

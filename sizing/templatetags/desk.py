@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -9,6 +10,8 @@ from django import template
 from django.contrib.admin.utils import lookup_field
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import models
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 
 register = template.Library()
 
@@ -64,6 +67,12 @@ def size(count: int) -> str:
         if count >= of:
             return num(f"{count / of:.1f}", unit)
     return num(count, "B")
+
+
+@register.filter
+def coded(text: str) -> SafeString:
+    """A message with what stands between backticks set as code."""
+    return mark_safe(re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text)))
 
 
 @register.filter

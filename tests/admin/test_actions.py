@@ -14,7 +14,7 @@ from sizing.models import Node, Refresh, Replica, Variant
 from tests import builders
 from tests.admin.cluster import person
 from tests.admin.test_measurement_page import words
-from tests.admin.test_writing import act
+from tests.admin.test_writing import act, confirm, hidden
 
 NODES, REPLICAS = "admin:sizing_node_changelist", "admin:sizing_replica_changelist"
 
@@ -41,10 +41,14 @@ def asked(client: Client, url: str, action: str, rows: Any) -> str:
     return words(unescape(response.content.decode()))
 
 
-def done(client: Client, url: str, action: str, rows: Any, follow: bool = True) -> list[str]:
+def done(client: Client, url: str, action: str, rows: Any) -> list[str]:
     """What is said once the action is confirmed."""
-    response = act(client, url, action, list(rows), confirmed="yes")
+    response = confirm(client, url, action, list(rows))
     assert response.status_code == 302
+    return said(client, url)
+
+
+def said(client: Client, url: str) -> list[str]:
     return [str(message) for message in client.get(reverse(url)).context["messages"]]
 
 
@@ -68,8 +72,7 @@ def test_a_node_is_drained_with_all_that_serves_there(llama: Variant, boss: Clie
     assert "Drain: cordon 1 node and mark 3 replicas draining?" in text
     assert "llama: 3 running → 0, below its minimum of 2" in text
     assert "kept by the cluster" not in text
-    said = done(boss, NODES, "drain", Node.objects.filter(name="gpu-a1"))
-    assert said == [
+    assert done(boss, NODES, "drain", Node.objects.filter(name="gpu-a1")) == [
         "1 node cordoned, 3 replicas marked draining. Stop them where they run; then remove them here."
     ]
     assert list(Node.objects.order_by("name").values_list("schedulable", flat=True)) == [False, True, True]
@@ -78,8 +81,9 @@ def test_a_node_is_drained_with_all_that_serves_there(llama: Variant, boss: Clie
     assert list(history) == ["gpu-a1", "llama-0", "llama-1", "llama-2"]
     response = act(boss, NODES, "drain", list(Node.objects.filter(name="gpu-a1")), index="0")
     assert response.status_code == 302
-    said = [str(message) for message in boss.get(reverse(NODES)).context["messages"]]
-    assert said == ["Nothing to change: all selected nodes are cordoned already, and nothing serves there."]
+    assert said(boss, NODES) == [
+        "Nothing to change: all selected nodes are cordoned already, and nothing serves there."
+    ]
 
 
 def test_to_drain_needs_leave_to_change_replicas_too(llama: Variant) -> None:
@@ -99,13 +103,54 @@ def test_replicas_are_marked_draining_and_ready_again(llama: Variant, boss: Clie
     some = Replica.objects.filter(name__in=["llama-0", "llama-3"])
     assert done(boss, REPLICAS, "mark_draining", some) == ["1 replica is marked draining now."]
     assert states() == ["draining", "starting", "ready", "failed"]
-    assert done(boss, REPLICAS, "mark_draining", some) == [
-        "Nothing to change: no selected replica is ready or starting."
-    ]
+    assert act(boss, REPLICAS, "mark_draining", list(some), index="0").status_code == 302
+    assert said(boss, REPLICAS) == ["Nothing to change: no selected replica is ready or starting."]
     LogEntry.objects.all().delete()
     assert "llama-0 (llama): draining → ready" in asked(boss, REPLICAS, "mark_ready", Replica.objects.all())
     assert done(boss, REPLICAS, "mark_ready", Replica.objects.all()) == ["1 replica is marked ready now."]
     assert states() == ["ready", "starting", "ready", "failed"]
+
+
+def test_what_was_not_confirmed_is_asked_again_and_nothing_is_done_before(
+    llama: Variant, boss: Client
+) -> None:
+    rows = list(Node.objects.filter(name="gpu-a1"))
+    asking = act(boss, NODES, "drain", rows, index="0").content.decode()
+    (digest,) = hidden(asking, "confirmed")
+    names = hidden(asking, "named")
+    assert names == ["gpu-a1", "llama-0", "llama-1", "llama-2"]
+    Replica.objects.filter(name="llama-1").update(state="failed")
+    builders.replica("new-0", llama, rows[0], (4,))
+    again = act(boss, NODES, "drain", rows, confirmed=digest, named=names).content.decode()
+    text = words(unescape(again))
+    assert (
+        "Nothing is changed: since you looked, what this changes has become something else. New: new-0."
+        " Gone: llama-1. See the list as it is now." in text
+    )
+    assert "new-0 (llama on gpu-a1): ready → draining" in text
+    assert states() == ["ready", "failed", "ready", "failed", "ready"]
+    assert Node.objects.get(name="gpu-a1").schedulable
+    (digest,) = hidden(again, "confirmed")
+    assert act(boss, NODES, "drain", rows, confirmed=digest).status_code == 302
+    assert states() == ["draining", "failed", "draining", "failed", "draining"]
+    # The second of two who confirm the same finds it done.
+    assert act(boss, NODES, "drain", rows, confirmed=digest).status_code == 302
+    assert "Nothing to change: all selected nodes are cordoned already" in said(boss, NODES)[-1]
+
+
+def test_a_replica_that_was_made_anew_by_its_name_is_another_one(llama: Variant, boss: Client) -> None:
+    nodes = list(Node.objects.filter(name="gpu-a1"))
+    (digest,) = hidden(act(boss, NODES, "drain", nodes).content.decode(), "confirmed")
+    rows = list(Replica.objects.filter(name__in=["llama-0", "llama-2"]))
+    Replica.objects.filter(name="llama-2").delete()
+    builders.replica("llama-2", llama, nodes[0], (2,))
+    text = words(act(boss, NODES, "drain", nodes, confirmed=digest).content.decode())
+    assert "Nothing is changed" in text
+    assert "draining" not in states()
+    Replica.objects.filter(name="llama-0").delete()
+    act(boss, REPLICAS, "mark_draining", rows)
+    nothing = "Nothing to change: no selected replica is ready or starting."
+    assert said(boss, REPLICAS)[-1] == f"{nothing} 2 of the selected are there no more."
 
 
 def test_a_long_confirmation_names_the_first_and_counts_all(boss: Client) -> None:
@@ -119,13 +164,11 @@ def test_a_long_confirmation_names_the_first_and_counts_all(boss: Client) -> Non
 def test_replicas_are_measured_anew_on_themselves(llama: Variant, boss: Client) -> None:
     rows = Replica.objects.filter(name__in=["llama-0", "llama-2"])
     act(boss, REPLICAS, "refresh_now", list(rows), index="0")
-    said = [str(message) for message in boss.get(reverse(REPLICAS)).context["messages"]]
-    assert said == ["llama (x1): left out, it has no default profile; give it one."]
+    assert said(boss, REPLICAS) == ["llama (x1): left out, it has no default profile; give it one."]
     llama.model.default_profile = builders.profile("chat")
     llama.model.save()
     act(boss, REPLICAS, "refresh_now", list(rows), index="0")
-    said = [str(message) for message in boss.get(reverse(REPLICAS)).context["messages"]]
-    assert said == ["llama (x1) on chat: left out, llama-0: it is not marked benchable."]
+    assert said(boss, REPLICAS) == ["llama (x1) on chat: left out, llama-0: it is not marked benchable."]
     Replica.objects.filter(state="ready").update(benchable=True, endpoint="http://10.0.0.7:8000/v1")
     text = asked(boss, REPLICAS, "refresh_now", Replica.objects.filter(name="llama-2"))
     assert "llama (x1) on chat: measured on llama-2" in text
@@ -133,8 +176,7 @@ def test_replicas_are_measured_anew_on_themselves(llama: Variant, boss: Client) 
     refresh = Refresh.objects.select_related("replica", "profile").get()
     assert (str(refresh.replica), str(refresh.profile)) == ("llama-2", "chat")
     act(boss, REPLICAS, "refresh_now", list(rows), index="0")
-    said = [str(message) for message in boss.get(reverse(REPLICAS)).context["messages"]]
-    assert said == [f"llama (x1) on chat: left out, refresh {refresh.pk} is queued already."]
+    assert said(boss, REPLICAS) == [f"llama (x1) on chat: left out, refresh {refresh.pk} is queued already."]
 
 
 def test_variants_are_measured_anew_on_their_models_profile(llama: Variant, boss: Client) -> None:

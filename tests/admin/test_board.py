@@ -101,7 +101,12 @@ def test_filters_keep_to_a_zone_a_type_or_a_model_and_say_so(two_zones: Variant,
     body = board(boss, zone="eu-b", model="meta-llama/Llama-70B")
     assert "No node matches: none with these GPUs holds a replica of “meta-llama/Llama-70B”." in body
     assert headings(board(boss, by="nonsense", page="x", open="nothing")) == headings(board(boss))
-    builders.node("gpu-c0", 1)
+    assert "left out of all figures" not in board(boss, type=L40S)
+    mixed = builders.node("gpu-c0", 1)
+    Gpu.objects.create(node=mixed, index=1, type=L40S, used_outside_mib=9000, memory_mib=46068)
+    body = board(boss, type=L40S, zone="–")
+    assert f"GPUs of the type {L40S} alone; 1 of other types is left out of all figures." in body
+    assert figures(body) == {"nodes": "1", "GPUs": "1", "free": "0", "partly free": "1", "used outside": "1"}
     assert rows(board(boss, zone="–")) == ["gpu-c0"]
     assert '<option value="–">no zone</option>' in board(boss)
     body = board(boss, zone="<script>alert(1)</script>")
@@ -250,6 +255,10 @@ def test_a_name_or_a_part_of_one_leads_to_the_target_page(two_zones: Variant, vi
     [
         ("", "Name the model that you ask about."),
         ("gpt", 'No model is called "gpt". Pick one of the list under the field.'),
+        (
+            "gpt-trainer",
+            '"gpt-trainer" serves no tokens: its workload is "other", so there is nothing to ask of it.',
+        ),
         ("llama", '"llama" may be llama-1 and llama-2: name one of them.'),
     ],
 )
@@ -257,8 +266,11 @@ def test_a_name_that_does_not_tell_leads_back_with_what_to_do(viewer: Client, na
     for model in ("llama-1", "llama-2"):
         builders.model(model)
     builders.model("gpt-trainer", workload="other")
-    response = viewer.get(reverse("admin:ask"), {"model": name}, follow=True)
-    assert response.redirect_chain[0][0] == HOME
+    response = viewer.get(reverse("admin:ask"), {"model": name, "tokens_per_sec": "777"}, follow=True)
+    typed = f"ask_model={name}&ask_rate=777" if name else "ask_rate=777"
+    assert response.redirect_chain[0][0] == f"{HOME}?{typed}"
+    assert 'autocomplete="off" value="777"' in response.content.decode()
+    assert not name or f' value="{name}">' in response.content.decode()
     assert [str(message) for message in response.context["messages"]] == [said]
 
 

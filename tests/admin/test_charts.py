@@ -7,7 +7,16 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sizing.admin.charts import Entry, Mark, Series, history_chart, latency_chart, throughput_chart
+from sizing.admin.charts import (
+    Curve,
+    Entry,
+    Mark,
+    Series,
+    compared_throughput,
+    history_chart,
+    latency_chart,
+    throughput_chart,
+)
 from sizing.admin.charts.frame import ticks
 from tests.admin.test_every_page import HOSTILE
 
@@ -154,3 +163,23 @@ def test_one_measurement_alone_can_be_drawn() -> None:
 )
 def test_axes_have_round_numbers(most: float, found: list[float]) -> None:
     assert ticks(most) == found
+
+
+def test_the_letters_of_two_curves_that_are_alike_stand_clear_of_marks_and_of_each_other() -> None:
+    points = [(2.0, 100.0), (4.0, 200.0), (8.0, 201.0)]
+    curves = [Curve(name, [Mark(*one, "pass") for one in points], points) for name in "AB"]
+    drawn = compared_throughput("alike", curves, unit="streams", about="")
+    letters = [(float(t["x"]), float(t["y"])) for t in of_class(drawn, "figure")]
+    dots = [(float(c["cx"]), float(c["cy"])) for c in (e.attrib for e in svg(drawn).iter()) if "cx" in c]
+    assert len(letters) == 2
+    assert letters[0] != letters[1]
+    for x, y in letters:
+        assert all(abs(x - cx) > 10 or abs(y - 5 - cy) > 10 for cx, cy in dots)
+
+
+def test_a_letter_steps_aside_where_a_mark_is_beside_its_point() -> None:
+    points = [(7.7, 100.0), (8.0, 112.0)]
+    curves = [Curve(name, [Mark(*one, "pass") for one in points], points) for name in "AB"]
+    drawn = compared_throughput("near", curves, unit="streams", about="")
+    below, above = (float(t["x"]) for t in of_class(drawn, "figure"))
+    assert below != above

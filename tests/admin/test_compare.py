@@ -123,13 +123,40 @@ def test_a_small_difference_is_called_one(llama: Variant, boss: Client) -> None:
     Measurement.objects.filter(pk=b.pk).update(tok_per_sec="179")
     assert "That is within" not in words(compare(boss, a, b))
     Measurement.objects.filter(pk=b.pk).update(tok_per_sec="200.02")
-    assert "B serves 200 tok/s, less than 0.1 % more than A with 200." in words(compare(boss, a, b))
+    assert "B serves 200.02 tok/s, less than 0.1 % more than A with 200." in words(compare(boss, a, b))
     Measurement.objects.filter(pk=b.pk).update(tok_per_sec="200")
     assert "A and B serve the same: 200 tok/s." in words(compare(boss, a, b))
     Measurement.objects.filter(pk=b.pk).update(slo_met=False)
     body = compare(boss, a, b)
     assert "B does not meet its SLO, A serves 200 tok/s." in words(body)
     assert rows(body, "Figures side by side")[0] == "tok/s at the SLO 200 –"
+
+
+def test_figures_that_differ_look_different_and_add_up(llama: Variant, boss: Client) -> None:
+    chat = sweeps.profile()
+    a, b = builders.measurement(llama, chat, "200"), builders.measurement(llama, chat, "180")
+    for before, after, sentence, line in (
+        ("99.96", "100.04", "B serves 100.04 tok/s, 0.1 % more than A with 99.96.", "+0.08 (+0.1 %)"),
+        ("1000", "0.5", "B serves 0.5 tok/s, 99.95 % less than A with 1,000.", "−999.5 (−99.95 %)"),
+        (
+            "2000",
+            "0.05",
+            "B serves 0.05 tok/s, 99.998 % less than A with 2,000.",
+            "−1,999.95 (−99.998 %)",
+        ),
+        (
+            "123.456789",
+            "123.456788",
+            "B serves 123.456788 tok/s, less than 0.1 % less than A with 123.456789.",
+            "−0.000001 (−0.0000008 %)",
+        ),
+    ):
+        for row, rate in ((a, before), (b, after)):
+            Measurement.objects.filter(pk=row.pk).update(tok_per_sec=rate)
+        body = compare(boss, a, b)
+        assert sentence in words(body)
+        shown = [f"{float(rate):,.6f}".rstrip("0").rstrip(".") for rate in (before, after)]
+        assert rows(body, "Figures side by side")[0] == f"tok/s at the SLO {' '.join(shown)} {line}"
 
 
 def test_open_and_closed_loop_share_no_axis_but_unlimited_levels_decide(llama: Variant, boss: Client) -> None:

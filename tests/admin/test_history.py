@@ -6,19 +6,23 @@ import json
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from sizing.models import ClusterImport, InventoryLoad, Node, Replica, ServedModel, history
+from sizing.models import ClusterImport, Gpu, InventoryLoad, Node, Replica, ServedModel, Variant, history
 from sizing.models.history import By, Event, way_of
 from sizing.services import cluster_imports, inventory_loads, kubernetes
+from sizing.services.errors import DeskError
 from tests import builders
 from tests.admin.cluster import person
+from tests.admin.test_writing import confirm
+from tests.cluster_lists import LLAMA, as_bytes, node, pod
 
 HISTORY = "/admin/history/"
 
@@ -169,6 +173,20 @@ def test_a_cluster_import_tells_of_each_object_under_the_import(db: None, boss: 
     assert "ready" in told()[1][3]
 
 
+def test_gpus_and_variants_that_come_with_an_import_are_told_too(db: None) -> None:
+    def events(*items: dict[str, Any]) -> list[Event]:
+        return kubernetes.bring(kubernetes.read(as_bytes(*items))).events
+
+    first = {(one.table, one.pk): one.name for one in events(node("k1", 1), pod("p", "k1", 1))}
+    gpu, variant = Gpu.objects.get(), Variant.objects.get()
+    assert first[Gpu, gpu.pk] == "k1 GPU 0"
+    assert first[Variant, variant.pk] == f"{LLAMA} · {variant.name}"
+    second = events(node("k1", 2), pod("p", "k1", 1))
+    assert [(one.name, one.flag) for one in second] == [("k1", CHANGE), ("k1 GPU 1", ADDITION)]
+    third = events(node("k2", 1), pod("p", "k2", 1))
+    assert {one.pk for one in third if (one.table, one.flag) == (Gpu, DELETION)} >= {gpu.pk}
+
+
 def test_a_list_that_is_imported_on_a_page_is_told_of_who_imports_it(boss: Client) -> None:
     given = User.objects.create_user("gus")
     from io import BytesIO
@@ -207,10 +225,7 @@ def test_the_page_tells_who_changed_what_by_which_way_and_when(boss: Client) -> 
     by = User.objects.get(username="boss")
     history.write(By(history.API, by), [history.changed(node, "ready")])
     history.write(By(history.SYNC), [history.removed(model)])
-    boss.post(
-        reverse("admin:sizing_node_changelist"),
-        {"action": "cordon", "_selected_action": [node.pk], "confirmed": "1"},
-    )
+    confirm(boss, "admin:sizing_node_changelist", "cordon", [node])
     page = text(boss, HISTORY)
     assert f'<a href="{reverse("admin:sizing_node_change", args=[node.pk])}">gpu-a1</a>' in page
     rows = page.split("<tbody>")[1].split("</tbody>")[0].split("</tr>")[:-1]
@@ -274,3 +289,63 @@ def test_a_name_with_markup_is_escaped(boss: Client) -> None:
         history.write(By(name), [event])
     for url in (HISTORY, reverse("admin:sizing_servedmodel_history", args=[model.pk])):
         assert name not in text(boss, url)
+
+
+def test_what_a_page_removes_or_changes_with_its_object_is_told_of_each(boss: Client) -> None:
+    model = builders.model("llama")
+    variant = builders.variant(model, "tp4", 4)
+    node = builders.node("n1", 1)
+    form = {**variant_form(variant), "gpus": 2}
+    assert boss.post(reverse("admin:sizing_variant_change", args=[variant.pk]), form).status_code == 302
+    boss.post(reverse("admin:sizing_servedmodel_delete", args=[model.pk]), {"post": "yes"})
+    gpu = node.gpus.get()
+    form = {"name": "n1", "ready": "on", "schedulable": "on", "labels": "{}", "taints": "[]"}
+    line = {"id": gpu.pk, "node": node.pk, "index": 0, "type": gpu.type, "used_outside_mib": 5, "uuid": ""}
+    form |= {f"gpus-0-{name}": str(value) for name, value in line.items()}
+    form |= {"gpus-TOTAL_FORMS": "1", "gpus-INITIAL_FORMS": "1", "gpus-0-memory_mib": str(gpu.memory_mib)}
+    assert boss.post(reverse("admin:sizing_node_change", args=[node.pk]), form).status_code == 302
+    assert {way for _, way, _, _ in told()} == {"page"}
+    assert [(name, what.split()[0]) for _, _, name, what in told()] == [
+        ("llama · tp4", "Changed"),
+        ("llama", "Deleted"),
+        ("llama · tp4", "Deleted"),
+        ("n1 GPU 0", "Changed"),
+        ("n1", "Changed"),
+    ]
+    assert "used outside mib" in text(boss, reverse("admin:sizing_gpu_history", args=[gpu.pk]))
+
+
+def variant_form(variant: Any) -> dict[str, Any]:
+    """What the form of a variant says, of what it must."""
+    form = {"model": variant.model_id, "name": variant.name, "position": 0, "nodes": 1, "gpus": 4}
+    form |= {"cpu_millis": 0, "memory_mib": 0}
+    return {**form, "gpu_memory_fraction": "0.9", "gpu_types": "", "node_selector": "", "tolerations": ""}
+
+
+def test_a_refused_load_adds_nothing_to_the_history(boss: Client) -> None:
+    with pytest.raises(DeskError):
+        inventory_loads.load(b"{}", name="x", trigger="api", user=None)
+    given = SimpleUploadedFile("x.yaml", b"{}")
+    assert boss.post(reverse("admin:sizing_inventoryload_add"), {"inventory_file": given}).status_code == 302
+    assert {row.state for row in InventoryLoad.objects.all()} == {"refused"}
+    assert InventoryLoad.objects.count() == 2
+    assert told() == []
+
+
+def test_what_was_loaded_or_imported_is_deleted_by_nobody_below_a_superuser(boss: Client) -> None:
+    inventory_loads.load(a_load(a_node("n1")), name="x", trigger="command", user=None)
+    outcome = kubernetes.bring(kubernetes.read(cluster("k1")), partial=True)
+    how: Any = {"name": "x", "size": 1, "partial": True, "trigger": "command", "user": None}
+    cluster_imports.note(outcome, **how)
+    operator = Client()
+    kinds = ("node", "gpu", "benchprofile", "servedmodel", "variant", "measurement", "replica", "target")
+    own = ("inventoryload", "clusterimport")
+    verbs = [f"{verb}_{kind}" for verb in ("view", "add", "change", "delete") for kind in (*kinds, *own)]
+    operator.force_login(person("otto", *verbs))
+    for row in (InventoryLoad.objects.get(), ClusterImport.objects.get()):
+        table = row._meta.model_name
+        url = reverse(f"admin:sizing_{table}_delete", args=[row.pk])
+        assert operator.post(url, {"post": "yes"}).status_code == 403
+        listed = text(operator, reverse(f"admin:sizing_{table}_changelist"))
+        assert "delete_selected" not in listed
+        assert boss.post(url, {"post": "yes"}).status_code == 302

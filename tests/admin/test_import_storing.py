@@ -49,7 +49,7 @@ def test_storing_leads_to_the_measurement_with_its_levels_and_files(
     assert f"by import {row.pk} of result files" in body
     assert [str(entry.object_repr) for entry in LogEntry.objects.order_by("pk")] == [
         f"import {row.pk}",
-        "256 tok/s, 2026-11-30",
+        "llama · tp4 on chat: 256 tok/s, 2026-11-30",
     ]
 
 

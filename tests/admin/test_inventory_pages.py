@@ -21,6 +21,7 @@ from rest_framework.test import APIClient
 
 from sizing.models import InventoryLoad, Node, Replica, Target
 from sizing.services import inventory, inventory_loads
+from tests import builders
 from tests.admin.cluster import person
 from tests.admin.test_measurement_page import words
 from tests.inventory.documents import load, revision, sound
@@ -146,6 +147,16 @@ def test_a_load_that_would_do_something_else_by_now_says_so_and_shows_it(boss: C
     assert revision() == before
     assert "The file is loaded: 1 node created, 1 node updated." in do(boss, row, "load")
     assert not Node.objects.get(name="gpu-a1").ready
+
+
+def test_a_replica_that_took_the_name_of_one_to_be_removed_is_not_removed_unasked(boss: Client) -> None:
+    load(sound())
+    name = sound()["replicas"][0]["name"]
+    other = builders.variant(builders.model("another"), "tp1", 1)
+    row = given(boss, sound(("replicas", []), ("targets", [])), replace="on")
+    Replica.objects.filter(name=name).update(variant=other)
+    assert "Not loaded: the inventory changed since you looked" in do(boss, row, "load")
+    assert Replica.objects.filter(name=name).exists()
 
 
 def test_what_does_not_concern_the_file_may_change_meanwhile(boss: Client) -> None:

@@ -152,6 +152,12 @@ def test_a_list_is_downloaded_as_it_is_filtered(zones: None, boss: Client) -> No
     assert boss.post(url("node", "csv")).status_code == 405
 
 
+def test_the_pieces_of_a_cell_stand_apart_in_the_download(boss: Client) -> None:
+    taints = [{"key": "dedicated", "value": "rag", "effect": "NoSchedule"}]
+    builders.node("gpu-a1", 0, schedulable=False, taints=taints)
+    assert table(boss, "node")[1][1] == "cordoned dedicated=rag:NoSchedule"
+
+
 def test_no_cell_is_taken_for_a_formula(boss: Client) -> None:
     builders.node("=1+1", 0)
     builders.model("@SUM(A1)", owner="+evil", priority=-5)
@@ -176,3 +182,21 @@ def test_every_list_is_downloaded_in_as_many_queries_for_many_rows_as_for_few(
         assert "\n" in text
     assert counts[0] == counts[1]
     assert outsider.get(url(name, "csv")).status_code == 403
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_every_head_of_a_list_sorts_it_and_its_table(boss: Client, name: str) -> None:
+    [columns] = [
+        its.list_display for table, its in admin.site._registry.items() if table.__name__.lower() == name
+    ]
+    for number, column in enumerate(columns, 1):
+        for page in ("changelist", "csv"):
+            assert boss.get(url(name, page), {"o": f"{number}.-1"}).status_code == 200, column
+
+
+def test_a_list_is_sorted_by_what_its_columns_count(boss: Client) -> None:
+    for name, number in (("none", 0), ("three", 3), ("one", 1)):
+        model = builders.model(name)
+        for i in range(number):
+            builders.variant(model, f"v{i}")
+    assert names(boss, "servedmodel", o="-7") == ["three", "one", "none"]

@@ -66,7 +66,14 @@ def test_the_models_own_profile_is_there_though_nothing_is_measured(llama: Varia
     llama.model.save()
     (said,) = cards(boss, llama).values()
     assert "? not measured" in said
-    assert "It cannot be measured now: llama (tp4) has no replica to measure." in said
+
+
+def test_what_keeps_from_measuring_is_said_once_for_all_cards(llama: Variant, boss: Client) -> None:
+    for profile in (sweeps.profile(), builders.profile("rag")):
+        history(llama, profile, 90)
+    body = boss.get(reverse("admin:sizing_servedmodel_change", args=[llama.model_id])).content.decode()
+    assert len(cards(boss, llama)) == 2
+    assert body.count("It cannot be measured now: llama (tp4) has no replica to measure. A measurement") == 1
 
 
 def test_a_model_without_a_profile_says_nothing_of_measurements(llama: Variant, boss: Client) -> None:
@@ -206,8 +213,8 @@ def test_variants_and_replicas_stand_on_the_page_with_where_they_are(llama: Vari
             f"slice 1 GPU 50 % of the GPU {builders.H100} zone=a, 4.5 cores, tolerates 1 taint 1",
         ],
         "replicas": [
-            "llama-0 tp4 ready gpu-a1 : 0 1 2 3 3 d –",
-            "llama-1 tp4 starting gpu-b7 : 0 1 2 3 ! cordoned, GPU 1 unhealthy – benchable, no endpoint",
+            "llama-0 tp4 ready gpu-a1 : 0, 1, 2, 3 3 d –",
+            "llama-1 tp4 starting gpu-b7 : 0, 1, 2, 3 ! cordoned, GPU 1 unhealthy – benchable, no endpoint",
             "llama-2 slice ready gpu-a1 : 4 – benchable",
             "llama-3 slice pending nowhere yet – –",
         ],

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from sizing.models import Node, Placement, Replica
+from sizing.models import Gpu, Node, Placement, Replica
 from tests import builders
 from tests.admin.cluster import person
 
@@ -91,6 +91,12 @@ def test_gpus_are_drawn_and_listed_with_who_holds_them(node: Node, boss: Client)
     assert rows(body, "replicas-heading") == [
         "llama-0 llama pair ready 0, 1 100 –",
         "small-0 small part draining 2 0 –",
+    ]
+    Gpu.objects.update(memory_mib=None)
+    lines = rows(page(boss, node), "gpus-heading")
+    assert [line.split("healthy ")[1].split(" ")[:2] for line in lines[1:4:2]] == [
+        ["0", "unknown"],
+        ["unknown", "unknown"],
     ]
     replica = reverse("admin:sizing_replica_change", args=[Replica.objects.get(name="llama-0").pk])
     assert drawn.count(f'href="{replica}"') == 2
@@ -186,3 +192,17 @@ def test_a_node_without_gpus_says_what_to_do(boss: Client) -> None:
     assert "Open; it has no GPUs." in said
     assert "No GPU is known here yet. Add them in the form below" in said
     assert "No model is known yet." in said
+
+
+def test_the_form_is_folded_below_what_the_page_says_and_open_where_it_is_wrong(
+    node: Node, boss: Client
+) -> None:
+    url = reverse("admin:sizing_node_change", args=[node.pk])
+    closed, opened = '<details class="desk-fold"><summary>', '<details class="desk-fold" open><summary>'
+    assert f"{closed}<h2>Change this node</h2>" in page(boss, node)
+    assert opened in boss.post(url, {"name": ""}).content.decode()
+    assert opened in page(boss, builders.node("bare", gpus=0))
+    assert "desk-fold" not in boss.get(reverse("admin:sizing_node_add")).content.decode()
+    viewer = Client()
+    viewer.force_login(person("looks", "view_node", "view_replica"))
+    assert f"{closed}<h2>All that is stored</h2>" in page(viewer, node)

@@ -10,6 +10,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import reverse
 
+from sizing.models import history
 from tests.admin.cluster import person
 
 
@@ -89,3 +90,26 @@ def test_who_is_in_the_history_stays(boss: Client) -> None:
     LogEntry.objects.all().delete()
     assert boss.post(url, {"post": "yes"}).status_code == 302
     assert not User.objects.filter(username="ada").exists()
+
+
+def test_nobody_changes_the_account_of_the_desk_itself(boss: Client, manager: Client) -> None:
+    desk = history.the_desk()
+    before = User.objects.filter(pk=desk.pk).values().get()
+    for client in (boss, manager):
+        assert save_user(client, desk, username="x").status_code == 403
+        new = {"password1": "Long-enough-9", "password2": "Long-enough-9", "usable_password": "true"}
+        url = reverse("admin:auth_user_password_change", args=[desk.pk])
+        assert client.post(url, new).status_code == 403
+        assert (
+            client.post(reverse("admin:auth_user_delete", args=[desk.pk]), {"post": "y"}).status_code == 403
+        )
+        selected = {"action": "delete_selected", "_selected_action": [desk.pk], "post": "yes"}
+        client.post(reverse("admin:auth_user_changelist"), selected)
+        assert User.objects.filter(pk=desk.pk).values().get() == before
+
+
+def test_a_new_name_is_told_with_the_old_one(manager: Client) -> None:
+    ada = person("ada")
+    assert save_user(manager, ada, username="eve").status_code == 302
+    told = LogEntry.objects.get(object_id=str(ada.pk)).get_change_message()
+    assert "username ada → eve" in told

@@ -93,7 +93,8 @@ def test_outside_use_and_unhealthy_gpus_have_kinds_of_their_own() -> None:
 
 def test_a_cordoned_node_is_told_apart_by_its_outline_and_its_word() -> None:
     closed = row_of(picture(closed=True), url="", hues={})
-    assert (closed.note, closed.closed) == ("cordoned", "cordoned, stale")
+    assert (closed.note, closed.closed) == ("cordoned, stale", "cordoned, stale")
+    assert "cordoned, stale" in texts(drawn(closed))
     fences = [r for r in drawn(closed).iter(f"{SVG}rect") if r.get("class") == "desk-pic-fence"]
     assert len(fences) == 1
     assert "desk-pic-fence" not in draw([row_of(picture(), url="", hues={})], name="f", title="", about="")
@@ -174,6 +175,9 @@ def test_a_legend_has_what_is_asked_for_once_in_one_order() -> None:
     assert words == ["free", "unhealthy"]
 
 
-def test_models_have_colors_by_their_names_whatever_the_order() -> None:
+def test_a_model_has_its_color_by_its_name_whatever_others_there_are() -> None:
     models = [f"m{number}" for number in range(9)]
-    assert hues(reversed(models)) == {name: number % 8 for number, name in enumerate(models)}
+    found = hues(models)
+    assert set(found) == set(models)
+    assert set(found.values()) <= set(range(8))
+    assert all(hues([name]) == {name: found[name]} for name in models)

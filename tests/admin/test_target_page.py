@@ -111,6 +111,16 @@ def test_a_wrong_number_is_one_clear_line_at_the_form(llama: ServedModel, viewer
     body = ask(viewer, llama, tokens_per_sec="many")
     assert "tokens_per_sec must be a positive number" in body
     assert 'value="many"' in body
+    assert "Write tokens per second as 5000 or 1180.5" in body
+    assert "Write utilization as 0.8" in ask(viewer, llama, tokens_per_sec="6000", utilization="80%")
+
+
+def test_a_number_is_taken_as_the_pages_write_it(llama: ServedModel, viewer: Client) -> None:
+    for pasted in ("6,000", "6\u202f000", "6 000.0"):
+        body = ask(viewer, llama, tokens_per_sec=pasted)
+        assert "must be a positive number" not in body
+        assert 'value="6000' in body
+    assert "must be a positive number" in ask(viewer, llama, tokens_per_sec="6,00")
 
 
 def test_an_unknown_profile_leaves_the_choices(llama: ServedModel, viewer: Client) -> None:
@@ -134,7 +144,7 @@ def test_a_model_that_is_not_measured_says_how_to_go_on(boss: Client) -> None:
     model.default_profile = builders.profile("rag")
     model.save()
     body = ask(boss, model, tokens_per_sec="1")
-    assert "new has not been measured; run `manage.py bench new --save` first" in body
+    assert "new has not been measured; run <code>manage.py bench new --save</code> first" in body
     assert "not measured</span>" in body
     assert "Enter a measurement by hand" in body
 

@@ -67,6 +67,8 @@ def test_what_cannot_be_supposed_is_named_beside_the_way_back(llama: ServedModel
     body = ask(viewer, llama, tokens_per_sec="300", as_if="uncordon:gone<b>")
     assert "as_if &quot;uncordon:gone&lt;b&gt;&quot;: no node &quot;gone&lt;b&gt;&quot;" in body
     assert '<a class="desk-way" href="?tokens_per_sec=300">Back to things as they are</a>' in body
+    body = ask(viewer, llama, tokens_per_sec="300", as_if="")
+    assert "as_if &quot;&quot;: there are uncordon:NODE" in body
 
 
 def table(client: Client, model: ServedModel, **question: Any) -> list[list[str]]:

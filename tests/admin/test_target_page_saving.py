@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from decimal import Decimal
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import reverse
 
+from sizing.admin.target.saving import saved_as
 from sizing.models import ServedModel, Target
+from sizing.services.errors import DeskError
+from sizing.services.targets import parse_question
 from tests import builders
 from tests.admin.cluster import person
 from tests.admin.test_target_page import ask, page, words
@@ -39,8 +43,8 @@ def test_a_question_is_saved_as_it_was_asked(llama: ServedModel, boss: Client) -
     assert (target.model, str(target.profile), target.variant) == (llama, "chat", None)
     assert (target.tokens_per_sec, target.utilization) == (Decimal("2500.5"), Decimal("0.8"))
     assert (
-        "Saved as a target: llama: 2500.5 tok/s. The board shows from now on whether it is met."
-        " What was supposed is no part of it." in words(body)
+        "Saved as a target: llama: 2,500.5 tok/s at a utilization of 0.8."
+        " The board shows from now on whether it is met. What was supposed is no part of it." in words(body)
     )
     assert "As if max_replicas were 3." in body
     assert f'This is saved as a <a href="{reverse("admin:sizing_target_change", args=[target.pk])}">' in body
@@ -55,7 +59,7 @@ def test_a_target_that_there_is_can_be_changed_to_what_was_asked(llama: ServedMo
     assert "The saved target asks 1,000 tok/s." in words(body)
     assert SAVE in ask(boss, llama, tokens_per_sec="2000", profile="chat")
     body = save(boss, llama, tokens_per_sec="2000")
-    assert "The target is changed: llama: 2000 tok/s, before 1,000" in words(body)
+    assert "The target is changed: llama: 2,000 tok/s, before 1,000 tok/s." in words(body)
     target.refresh_from_db()
     assert (Target.objects.get(), target.tokens_per_sec) == (target, Decimal(2000))
     assert LogEntry.objects.get().get_change_message() == "Changed tokens/s."
@@ -63,18 +67,55 @@ def test_a_target_that_there_is_can_be_changed_to_what_was_asked(llama: ServedMo
     assert LogEntry.objects.count() == 1
 
 
+def test_a_change_of_the_utilization_alone_is_said(llama: ServedModel, boss: Client) -> None:
+    target = builders.target(llama, 1000)
+    body = words(ask(boss, llama, tokens_per_sec="1000", utilization="0.8"))
+    assert "Change the target to 1,000 tok/s at a utilization of 0.8" in body
+    assert "The saved target asks 1,000 tok/s at a utilization of 1." in body
+    said = "llama: 1,000 tok/s at a utilization of 0.8, before 1,000 tok/s at a utilization of 1."
+    assert f"The target is changed: {said}" in words(
+        save(boss, llama, tokens_per_sec="1000", utilization="0.8")
+    )
+    target.refresh_from_db()
+    assert target.utilization == Decimal("0.8")
+
+
+def test_six_places_are_kept_and_that_is_said(llama: ServedModel, boss: Client) -> None:
+    question = {"tokens_per_sec": "1234.1234565", "utilization": "0.12345678"}
+    body = save(boss, llama, **question)
+    assert "Kept with six places: tokens_per_sec 1234.1234565 as 1234.123456." in body
+    assert "Kept with six places: utilization 0.12345678 as 0.123457." in body
+    target = Target.objects.get()
+    assert (target.tokens_per_sec, target.utilization) == (Decimal("1234.123456"), Decimal("0.123457"))
+    body = ask(boss, llama, **question)
+    assert "This is saved as a " in body
+    assert "Change the target" not in body
+
+
+def test_who_saves_the_same_at_the_same_moment_finds_it_saved(
+    llama: ServedModel, boss: Client, rf: RequestFactory
+) -> None:
+    builders.target(llama, 1000)
+    request = rf.post("/")
+    for rate, said in (("1000", "This is saved as a target already: llama: 1,000\u202ftok/s."), ("2000", "")):
+        question = parse_question("llama", {"tokens_per_sec": [rate]})
+        with nullcontext() if said else pytest.raises(DeskError, match="there is a target"):
+            # None was there when this one looked.
+            assert saved_as(None, request, question, None) == said
+
+
 def test_what_is_not_measured_yet_can_be_wished_already(boss: Client) -> None:
     model = builders.model("new", default_profile=builders.profile("chat"))
     builders.variant(model)
     assert SAVE in ask(boss, model, tokens_per_sec="10")
-    assert "Saved as a target: new: 10 tok/s." in save(boss, model, tokens_per_sec="10")
+    assert "Saved as a target: new: 10 tok/s." in words(save(boss, model, tokens_per_sec="10"))
 
 
 def test_what_is_no_question_is_not_saved(llama: ServedModel, boss: Client) -> None:
     for question, refusal in (
         ({"tokens_per_sec": "many"}, "tokens_per_sec must be a positive number"),
         ({"tokens_per_sec": "1", "profile": "nope"}, 'profile: no profile "nope"'),
-        ({"tokens_per_sec": "0.0000001"}, "tokens_per_sec: "),
+        ({"tokens_per_sec": "0.0000001"}, "tokens_per_sec must be at least 0.000001 to be saved.<"),
     ):
         body = save(boss, llama, **question)
         assert f"Not saved: {refusal}" in body.replace("&quot;", '"'), question

@@ -88,6 +88,8 @@ OWN_PAGES: dict[str, Least] = {
     "sizing_inventoryload_export": LOOK,
     **{f"sizing_inventoryload_{act}": WORK for act in ("load", "again", "discard")},
     "sizing_inventoryload_change": (VIEWER, NOBODY),
+    # What was loaded or imported is history.
+    **dict.fromkeys(("sizing_inventoryload_delete", "sizing_clusterimport_delete"), (SUPERUSER, SUPERUSER)),
     "sizing_clusterimport_live": LOOK,
     **{f"sizing_clusterimport_{act}": WORK for act in ("import", "partial", "cancel", "discard")},
     "sizing_clusterimport_change": (VIEWER, NOBODY),

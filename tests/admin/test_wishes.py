@@ -17,7 +17,7 @@ from django.utils import timezone
 from sizing.admin import words
 from sizing.admin.board.live import fleet_key
 from sizing.admin.standing import down, verdict
-from sizing.models import BenchProfile, Node, Refresh, ServedModel, Target
+from sizing.models import BenchProfile, Measurement, Node, Refresh, Replica, ServedModel, Target
 from sizing.services.wishes import Kind, worst_first
 from tests import builders
 from tests.admin.cluster import person
@@ -77,7 +77,7 @@ def test_every_target_stands_with_its_answer_the_worst_first(boss: Client, wishe
     said = row(body, wishes["llama"])
     assert "llama tp4 · chat 3,500 3 / 2 1 more ✓ fits" in said
     assert "three replicas hold to 3,541.5 tok/s; you ask 3,500, 98.8\u202f%" in said
-    assert "6\u202fh edge" in said
+    assert "6\u202fh, edge" in said
     assert "✓ served one replica holds to 900 tok/s; you ask 500, 55.5\u202f%" in row(body, wishes["batch"])
     counts = re.sub(r"<[^>]*>", "", body[body.index("targets-summary") : body.index("targets-body")])
     assert "✕ 1 does not fit ▲ 1 fits by stopping others – 1 without an answer ✓ 1 fits ✓ 1 served" in counts
@@ -132,9 +132,29 @@ def test_a_stale_measurement_warnings_and_a_running_refresh_are_told(
     assert "refresh" not in row(live(boss), wishes["llama"])
 
 
-def test_what_is_held_is_rounded_down_so_that_it_never_needs_one_more() -> None:
-    rates = ("3541.59", "99.999", "0.0000015", "1234567.89")
-    assert [down(Decimal(rate)) for rate in rates] == ["3,541.5", "99.99", "0.0000015", "1,234,567.8"]
+def test_what_is_held_is_told_with_all_its_places_and_never_below_what_is_asked(
+    boss: Client, wishes: dict[str, Target]
+) -> None:
+    rates = ("3541.59", "263.2500", "0.0000015", "1234567.891234567", "9" * 30 + ".9")
+    told = ["3,541.59", "263.25", "0.000001", "1,234,567.891234", ",".join(["999"] * 10) + ".9"]
+    assert [down(Decimal(rate)) for rate in rates] == told
+    Measurement.objects.filter(variant__model=wishes["batch"].model).update(tok_per_sec="123.456789")
+    Target.objects.filter(pk=wishes["batch"].pk).update(tokens_per_sec="123.456789")
+    said = "one replica holds to 123.456789 tok/s; you ask 123.456789, 100\u202f%"
+    assert said in row(live(boss), wishes["batch"])
+
+
+def test_replicas_that_are_all_of_another_variant_are_said_to_be_none_of_this(
+    boss: Client, wishes: dict[str, Target], chat: BenchProfile
+) -> None:
+    llama = wishes["llama"].model
+    other = builders.variant(llama, "tp2", 2)
+    builders.measurement(other, chat, "700", timezone.now())
+    Target.objects.filter(pk=wishes["llama"].pk).update(variant=other, tokens_per_sec=2000)
+    assert "two replicas, none of them tp2, hold to 2,361 tok/s" in row(live(boss), wishes["llama"])
+    Replica.objects.get(name="llama-1").delete()
+    Target.objects.filter(pk=wishes["llama"].pk).update(tokens_per_sec=1000)
+    assert "one replica, not tp2, holds to 1,180.5 tok/s" in row(live(boss), wishes["llama"])
 
 
 def test_the_targets_of_one_model_can_be_looked_at_alone(boss: Client, wishes: dict[str, Target]) -> None:
@@ -229,3 +249,15 @@ def test_a_profile_that_must_be_chosen_is_no_answer_rather_than_not_measured(
     assert (one.kind, verdict(one).text) == (Kind.UNMEASURED, "no answer")
     assert one.refusal is not None
     assert one.refusal.code == "profile_required"
+
+
+def test_of_a_large_fleet_the_verdicts_are_told_without_whom_they_stop(
+    boss: Client, wishes: dict[str, Target], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = [(one.target.pk, one.kind) for one in worst_first()]
+    monkeypatch.setattr("sizing.services.wishes.REPLICAS_SEARCHED", 2)
+    Node.objects.filter(name="gpu-a").update(seen_at=timezone.now())  # so that all are asked again
+    body = live(boss)
+    assert "▲ fits by stopping others its page tells who would stop" in row(body, wishes["urgent"])
+    assert [(one.target.pk, one.kind) for one in worst_first()] == kinds
+    assert all("reach" not in vars(one.answer) for one in worst_first() if one.answer is not None)

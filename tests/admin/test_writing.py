@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -191,9 +193,20 @@ def test_labels_may_be_written_as_in_the_inventory_file(fleet: Variant, boss: Cl
 # Actions
 
 
-def act(client: Client, list_name: str, action: str, rows: list[Any], **more: str) -> Any:
+def act(client: Client, list_name: str, action: str, rows: list[Any], **more: str | list[str]) -> Any:
     data = {"action": action, "_selected_action": [str(row.pk) for row in rows], **more}
     return client.post(reverse(list_name), data)
+
+
+def hidden(body: str, name: str) -> list[str]:
+    """The values that a form carries along by this name."""
+    return [unescape(value) for value in re.findall(rf'type="hidden" name="{name}" value="([^"]*)"', body)]
+
+
+def confirm(client: Client, list_name: str, action: str, rows: list[Any], **more: str | list[str]) -> Any:
+    """Take an action and say yes to what it would change."""
+    (digest,) = hidden(act(client, list_name, action, rows, **more).content.decode(), "confirmed")
+    return act(client, list_name, action, rows, confirmed=digest, **more)
 
 
 def test_cordoning_asks_first_and_then_changes_the_answer(fleet: Variant, boss: Client) -> None:
@@ -204,10 +217,10 @@ def test_cordoning_asks_first_and_then_changes_the_answer(fleet: Variant, boss: 
     assert "Cordon 2 nodes?" in body
     assert "gpu-a1: open → cordoned, 4 of 8 GPUs held" in body
     assert free_room() == 3
-    assert act(boss, NODES, "cordon", nodes, confirmed="yes").status_code == 302
+    assert confirm(boss, NODES, "cordon", nodes).status_code == 302
     assert free_room() == 0
     assert LogEntry.objects.count() == 2
-    assert act(boss, NODES, "uncordon", nodes[:1], confirmed="yes").status_code == 302
+    assert confirm(boss, NODES, "uncordon", nodes[:1]).status_code == 302
     assert free_room() == 1
 
 
@@ -224,7 +237,7 @@ def test_all_pages_of_a_list_can_be_cordoned(fleet: Variant, boss: Client) -> No
     response = act(boss, NODES, "cordon", [first], index="0", select_across="1")
     assert "Cordon 122 nodes?" in response.content.decode()
     assert 'name="select_across" value="1"' in response.content.decode()
-    act(boss, NODES, "cordon", [first], confirmed="yes", select_across="1")
+    confirm(boss, NODES, "cordon", [first], select_across="1")
     assert not Node.objects.filter(schedulable=True).exists()
 
 
@@ -241,9 +254,9 @@ def test_replicas_are_marked_benchable_after_a_confirmation(fleet: Variant, boss
     assert (
         "Mark 1 replica as benchable?" in act(boss, name, "mark_benchable", rows, index="0").content.decode()
     )
-    act(boss, name, "mark_benchable", rows, confirmed="yes")
+    confirm(boss, name, "mark_benchable", rows)
     assert Replica.objects.get().benchable
-    act(boss, name, "unmark_benchable", rows, confirmed="yes")
+    confirm(boss, name, "unmark_benchable", rows)
     assert not Replica.objects.get().benchable
 
 

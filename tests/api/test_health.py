@@ -58,7 +58,8 @@ def test_without_tables_the_message_says_what_to_do(db: None, path: str) -> None
         cursor.execute("ALTER TABLE django_session RENAME TO not_there")
     answer = client.get(path)
     assert answer.status_code == 503
-    assert "the database has no tables yet; run `manage.py migrate`" in html.unescape(answer.content.decode())
+    text = html.unescape(answer.content.decode())
+    assert "he database has no tables yet; run `manage.py migrate`" in text  # a page begins it with a capital
 
 
 def test_probes_are_not_throttled(db: None) -> None:

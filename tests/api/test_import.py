@@ -118,6 +118,12 @@ def test_right_files_are_stored_at_once(admin: APIClient, chat: dict[str, Any], 
     assert [kept.name for kept in measured.files.all()] == ["a.json", "b.json"]
 
 
+def test_no_body_at_all_is_told_what_is_missing(admin: APIClient) -> None:
+    answer = send(admin, "POST", "/api/v1/measurements/import", b"", "")
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+    assert "file" in answer.json()["fields"]
+
+
 def test_a_broken_file_refuses_all_by_its_name(admin: APIClient, chat: dict[str, Any]) -> None:
     before = written()
     files = [*right(), file("c.json", b"{"), file("c.json", b"<html>")]

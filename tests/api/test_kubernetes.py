@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from django.conf import settings as django_settings
+from django.contrib.auth.models import User
 from django.utils import timezone
 from rest_framework.test import APIClient
 
@@ -244,3 +245,18 @@ def test_while_the_desk_follows_a_cluster_a_list_is_refused_and_a_dry_run_says_w
     assert looked_at.status_code == 200
     assert ["follows its cluster live" in line for line in looked_at.json()["refusals"]] == [True]
     assert written() == before
+
+
+def test_a_session_imports_as_a_token_does(admin: APIClient) -> None:
+    client = APIClient(enforce_csrf_checks=True)
+    client.force_login(User.objects.get(username="ada"))
+    client.get("/admin/")
+    token = client.cookies["csrftoken"].value if "csrftoken" in client.cookies else "x" * 32
+    client.cookies["csrftoken"] = token
+    for media_type in ("application/json", "application/x-www-form-urlencoded"):
+        refused = send(client, "POST", PATH, small(), media_type)
+        assert refused.status_code == 403
+        done = send(client, "POST", PATH, small(), media_type, HTTP_X_CSRFTOKEN=token)
+        assert (done.status_code, Node.objects.count()) == (200, 1)
+        other = send(client, "POST", "/api/v1/inventory", small(), media_type, HTTP_X_CSRFTOKEN=token)
+        assert other.status_code == 405

@@ -353,7 +353,15 @@ def test_another_measured_variant_is_a_change() -> None:
     found = ask(nodes, tokens="1500", measurements=[measured("tp4", "1000"), measured("tp8", "1500")])
     assert [str(c) for c in found.changes] == ["variant tp8: +1"]
     found = ask(nodes, tokens="3000", measurements=[measured("tp4", "1000"), measured("tp8", "1500")])
-    assert [str(c) for c in found.changes] == ["variant tp8: +1 (of 2 that it needs)"]
+    assert [str(c) for c in found.changes] == [
+        "variant tp8: +1 (serves 1,500 of the 3,000 tok/s that are missing)"
+    ]
+
+
+def test_a_type_is_told_of_a_node_in_the_nodes_own_spelling() -> None:
+    nodes = [node("a", kind="L4"), node("b", kind="NVIDIA-L4")]
+    told = {row["node"]: row["say"] for row in ask(nodes).node_table().rows(preemption=False)}
+    assert told == {"a": "GPU type does not match (L4)", "b": "GPU type does not match (NVIDIA-L4)"}
 
 
 def test_fragmentation_is_named_as_such() -> None:

@@ -70,7 +70,7 @@ def test_every_gpu_is_counted_once_and_what_is_free_is_spread_over_open_nodes() 
         outside=1,
         unhealthy=1,
         unhealthy_held=1,
-        parts=2,
+        parts=3,
         widest=8,
         spread=((2, 3), (3, 1)),
     )
@@ -123,6 +123,17 @@ def test_a_zone_a_type_in_any_spelling_and_a_model_that_holds_something_can_be_a
     assert gpu_types(found.hardware) == sorted([H100, L40S, SLICE])
 
 
+def test_of_a_type_only_its_gpus_are_counted_and_those_left_out_are_told() -> None:
+    found = survey(fleet(), gpu_type="h100-mig-1g.10gb")
+    total = found.total
+    assert (total.nodes, total.gpus, total.free, total.widest, found.left_out) == (1, 1, 1, 1, 1)
+    (group,) = found.groups
+    assert (group.types, group.counts) == ((H100, SLICE), total)
+    found = survey(fleet(), zone="eu-b")
+    assert (found.total.gpus, found.total.free, found.left_out) == (6, 5, 0)
+    assert survey(fleet(), gpu_type=L40S).left_out == 0
+
+
 def test_a_model_is_found_where_it_holds_something_after_a_replica_came_and_went() -> None:
     before = fleet()
     assert names(before, survey(before, model="llama").groups[0].nodes) == ["a1"]
@@ -152,6 +163,9 @@ def test_the_counts_are_those_of_the_nodes_looked_at_one_by_one(cluster: Cluster
     assert total.free == sum(gpu.whole and not picture.closed for picture, gpu in gpus)
     assert total.shut == sum(gpu.whole and bool(picture.closed) for picture, gpu in gpus)
     assert total.unhealthy == sum(not gpu.healthy and not gpu.holders for _, gpu in gpus)
+    assert total.parts == sum(
+        gpu.free_mib > 0 and gpu.healthy and not gpu.whole and not picture.closed for picture, gpu in gpus
+    )
     assert total.outside == total.gpus - total.held - total.free - total.shut - total.unhealthy
     for by in By:
         groups = survey(found, by).groups

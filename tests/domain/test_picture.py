@@ -78,6 +78,8 @@ def test_a_pending_replica_holds_nothing_and_unknown_memory_has_no_claim() -> No
         "a1",
     )
     assert [[h.claim_mib for h in gpu.holders] for gpu in shown.gpus] == [[None], [None], []]
+    assert [gpu.free_is_known for gpu in shown.gpus] == [True, True, True]
+    assert [gpu.free_is_known for gpu in picture([node], [], "a1").gpus] == [False, False, True]
     assert [(gpu.free_mib, gpu.whole) for gpu in shown.gpus] == [(0, False), (0, False), (80000, True)]
 
 

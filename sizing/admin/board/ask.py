@@ -15,6 +15,8 @@ from sizing.models import ServedModel
 
 MODELS_OFFERED = 200
 MODELS_LINKED = 12
+NAME, RATE = "ask_model", "ask_rate"
+"""The parameters by which the board's form keeps what was typed."""
 
 
 def may_ask(request: HttpRequest) -> bool:
@@ -33,6 +35,8 @@ def ask_part(request: HttpRequest) -> dict[str, Any]:
     )
     return {
         "ask_allowed": True,
+        "ask_name": request.GET.get(NAME, ""),
+        "ask_rate": request.GET.get(RATE, ""),
         "ask_models": models[:MODELS_OFFERED],
         "ask_linked": models[:MODELS_LINKED],
         "ask_more": len(models) > MODELS_LINKED,
@@ -45,13 +49,14 @@ def ask_view(request: HttpRequest) -> HttpResponse:
     if not may_ask(request):
         raise PermissionDenied
     name = request.GET.get("model", "").strip()
+    rate = request.GET.get("tokens_per_sec", "").strip()
     model = _model(name)
     if isinstance(model, ServedModel):
-        rate = request.GET.get("tokens_per_sec", "").strip()
         url = reverse("admin:sizing_servedmodel_target", args=[model.pk])
         return HttpResponseRedirect(f"{url}?{urlencode({'tokens_per_sec': rate})}" if rate else url)
     messages.warning(request, model)
-    return HttpResponseRedirect(reverse("admin:index"))
+    typed = {key: value for key, value in ((NAME, name), (RATE, rate)) if value}
+    return HttpResponseRedirect(reverse("admin:index") + (f"?{urlencode(typed)}" if typed else ""))
 
 
 def _model(name: str) -> ServedModel | str:
@@ -64,6 +69,8 @@ def _model(name: str) -> ServedModel | str:
     found = list(models.filter(name__icontains=name).order_by("name")[: MODELS_OFFERED + 1])
     if len(found) == 1:
         return found[0]
+    if not found and ServedModel.objects.filter(name=name).exists():
+        return f'"{name}" serves no tokens: its workload is "other", so there is nothing to ask of it.'
     if not found:
         return f'No model is called "{name}". Pick one of the list under the field.'
     return f'"{name}" may be {names([model.name for model in found])}: name one of them.'

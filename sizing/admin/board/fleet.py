@@ -17,10 +17,10 @@ from django.utils.safestring import SafeString
 from sizing import snapshot
 from sizing.admin.board.spread import shares, spread
 from sizing.admin.board.targets import PAGE as TARGETS_PAGE
-from sizing.admin.picture import Kind, draw, hues, legend, row_of
+from sizing.admin.picture import Kind, draw, hues, legend, model_key, row_of
 from sizing.domain.board import By, Counts, Group
 from sizing.domain.fleet import Fleet
-from sizing.domain.wording import number, plural
+from sizing.domain.wording import names, number, plural
 from sizing.models import ClusterImport, InventoryLoad, Node
 from sizing.services.board import Board
 from sizing.snapshot import Snapshot
@@ -119,6 +119,7 @@ def _looked(now: Snapshot, asked: dict[str, str]) -> dict[str, Any]:
         "figures": figures(total),
         "total_spread": spread(total),
         "total_shares": shares(total),
+        "left_out": board.survey.left_out,
         "filtered": any(asked[name] for name in FILTERS),
         "clear_query": urlencode({"by": by}) if by is not By.ZONE_AND_TYPE else "",
         "zone_choices": _choices(
@@ -128,6 +129,7 @@ def _looked(now: Snapshot, asked: dict[str, str]) -> dict[str, Any]:
         "by_choices": Choices(GROUPINGS, by),
         "model_asked": asked["model"],
         "legend": legend(KINDS),
+        "colors": _colors(board.models),
         **_groups_part(board, asked, query),
     }
 
@@ -249,6 +251,14 @@ def _open(board: Board, group: Group, nodes: Sequence[int], place: int = 0) -> S
         for at in range(0, len(rows), ROWS_A_PIECE)
     ]
     return Shown(title, words(group.counts), SafeString(), spread(group.counts), pictures=pictures)
+
+
+def _colors(models: Sequence[str]) -> list[tuple[SafeString, str]]:
+    """Which color is whose: a color's key and the models that have it."""
+    of_hue: dict[int, list[str]] = {}
+    for name, hue in hues(models).items():
+        of_hue.setdefault(hue, []).append(name)
+    return [(model_key(hue), names(sharing)) for hue, sharing in sorted(of_hue.items())]
 
 
 def _pages(page: Page[Any], query: dict[str, str], shown: str) -> dict[str, Any]:

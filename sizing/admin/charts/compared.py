@@ -13,6 +13,7 @@ from sizing.admin.charts.frame import (
     LEFT,
     RIGHT,
     TOP,
+    WIDTH,
     Point,
     Scale,
     across,
@@ -32,6 +33,10 @@ from sizing.templatetags.desk import num
 
 ABOVE, BELOW = -10, 19
 """Where words stand beside a point: of two curves one above and one below, so that none covers another."""
+FARTHER = 16
+"""How far words step aside where marks or other words are."""
+LETTER, CAPITAL, MARK = 8.0, 12.0, 7.0
+"""The room of a letter, of a line of words above its foot, and of a mark around its middle."""
 
 KINDS = ("before", "after")
 
@@ -76,11 +81,13 @@ def _drawn(
     ends = [c.points[-1][1] if c.points else 0.0 for c in curves]
     figures = [c.decided[1] if c.decided else 0.0 for c in curves]
     parts = [*head, columns(places, x), text(unit, (LEFT + RIGHT) / 2, HEIGHT - 8, "name", "middle")]
+    room = _Room([(x(m.load), max(y(m.value), TOP)) for c in curves for m in c.marks])
+    names = []
     for i, (curve, kind) in enumerate(zip(curves, KINDS, strict=True)):
         drawn = [(x(load), max(y(value), TOP)) for load, value in curve.points]
         parts.append(path(drawn, kind))
         if drawn and curve.decided is None:
-            parts.append(_beside(drawn[-1], curve.name, _above(ends, i)))
+            names.append(room.beside(drawn[-1], curve.name, _above(ends, i)))
     for curve in curves:
         for m in curve.marks:
             at = (x(m.load), max(y(m.value), TOP))
@@ -90,11 +97,10 @@ def _drawn(
     for i, curve in enumerate(curves):
         if curve.decided is not None:
             at = (x(curve.decided[0]), y(curve.decided[1]))
-            parts += [
-                ring(at),
-                _beside(at, f"{curve.name} {num(round(curve.decided[1], 1))}", _above(figures, i)),
-            ]
-    return drawing(name, title, about, joined(parts))
+            parts.append(ring(at))
+            words = f"{curve.name} {num(round(curve.decided[1], 1))}"
+            names.append(room.beside(at, words, _above(figures, i)))
+    return drawing(name, title, about, joined([*parts, *names]))
 
 
 def _above(values: Sequence[float], i: int) -> bool:
@@ -102,6 +108,29 @@ def _above(values: Sequence[float], i: int) -> bool:
     return values[i] > values[1 - i] or (values[i] == values[1 - i] and i == 1)
 
 
-def _beside(at: Point, words: str, above: bool) -> SafeString:
-    anchor, aside = ("end", -12) if at[0] > (LEFT + RIGHT) / 2 else ("start", 12)
-    return text(words, at[0] + aside, at[1] + (ABOVE if above else BELOW), "figure", anchor)
+class _Room:
+    """The marks and words of a drawing, which further words stand clear of."""
+
+    def __init__(self, marks: Sequence[Point]) -> None:
+        self._boxes = [(px - MARK, py - MARK, px + MARK, py + MARK) for px, py in marks]
+
+    def beside(self, at: Point, words: str, above: bool) -> SafeString:
+        """Words beside a point, above or below it; farther off where they would cover something there."""
+        wide = LETTER * len(words)
+        sides = (-1, 1) if at[0] > (LEFT + RIGHT) / 2 else (1, -1)
+        steps = [(FARTHER * far, side) for far in range(4) for side in sides]
+        places = [
+            (at[0] + 12 * side, at[1] + (ABOVE - far if above else BELOW + far), side) for far, side in steps
+        ]
+        px, py, side = min(places, key=lambda place: self._covered(place, wide))
+        self._boxes.append(_box(px, py, side, wide))
+        return text(words, px, py, "figure", "start" if side > 0 else "end")
+
+    def _covered(self, place: tuple[float, float, int], wide: float) -> int:
+        left, top, right, foot = _box(*place, wide)
+        off = sum((left < 0, right > WIDTH, top < 0, foot > BOTTOM))
+        return off + sum(b[0] < right and left < b[2] and b[1] < foot and top < b[3] for b in self._boxes)
+
+
+def _box(px: float, py: float, side: int, wide: float) -> tuple[float, float, float, float]:
+    return (px + wide * min(side, 0), py - CAPITAL, px + wide * max(side, 0), py + 2)

@@ -18,6 +18,7 @@ from sizing.admin.cluster.giving import CappedList
 from sizing.admin.imports.form import capitalized
 from sizing.admin.inventory.may import may_load
 from sizing.inventory.reading import LARGEST_DOCUMENT
+from sizing.models import InventoryLoad
 from sizing.services import inventory_loads
 from sizing.services.errors import DeskError
 
@@ -76,7 +77,8 @@ def _give(model_admin: Any, request: HttpRequest) -> HttpResponse:
     except DeskError as refusal:
         form.add_error("inventory_file", f"{capitalized(refusal.message)}.")
         return _page(model_admin, request, form)
-    model_admin.log_addition(request, row, [{"added": {}}])
+    if row.state != InventoryLoad.State.REFUSED:
+        model_admin.log_addition(request, row, [{"added": {}}])
     return HttpResponseRedirect(reverse("admin:sizing_inventoryload_change", args=[row.pk]))
 
 

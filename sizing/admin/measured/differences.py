@@ -18,6 +18,7 @@ from sizing.models import Measurement
 from sizing.templatetags.desk import NOTHING, num, rate
 
 NOT_KNOWN = "not known"
+_MOST_PLACES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +63,34 @@ def sentence(a: Side, b: Side) -> str:
     if before == after:
         return f"A and B serve the same: {rate(after)} tok/s."
     share = (after - before) / before
-    tenths = f"{abs(share) * 100:.1f}"
-    said_share = num(tenths, "%") if tenths != "0.0" else f"less than {num('0.1', '%')}"
+    tenths = _short_of(float(abs(share) * 100), 1, 100 if share < 0 else None)
+    said_share = num(tenths, "%") if float(tenths) else f"less than {num('0.1', '%')}"
+    of_a, of_b = _rates(float(before), float(after))
     more = "more" if share > 0 else "less"
     within = (
         f" That is within the {num(MOST_DRIFT * 100, '%')} by which measurements of one replica differ."
         if abs(share) <= MOST_DRIFT
         else ""
     )
-    return f"B serves {rate(after)} tok/s, {said_share} {more} than A with {rate(before)}.{within}"
+    return f"B serves {of_b} tok/s, {said_share} {more} than A with {of_a}.{within}"
+
+
+def _rates(before: float | None, after: float | None) -> tuple[str, str]:
+    """Two rates with as many places as the smaller one has alone, and more where they would look alike."""
+    if before is None or after is None or before == after:
+        return rate(before), rate(after)
+    least = min(before, after)
+    places = 1 if least >= 100 else 2 if least >= 1 else _MOST_PLACES
+    while places < _MOST_PLACES and f"{before:.{places}f}" == f"{after:.{places}f}":
+        places += 1
+    return num(f"{before:.{places}f}"), num(f"{after:.{places}f}")
+
+
+def _short_of(value: float, places: int, limit: float | None) -> str:
+    """A number to so many places, and to more where it would look like the limit that it is below."""
+    while limit is not None and places < _MOST_PLACES and f"{value:.{places}f}" == f"{limit:.{places}f}":
+        places += 1
+    return f"{value:.{places}f}"
 
 
 def _alone(side: Side) -> str:
@@ -108,7 +128,9 @@ def _question() -> Sequence[tuple[str, Callable[[Measurement], object]]]:
 
 
 def _figures(a: Side, b: Side) -> list[Line]:
-    lines = [_line("tok/s at the SLO", a, b, _figure, rate, shares=True), _bounds(a, b)]
+    before, after = _figure(a), _figure(b)
+    shown = _rates(before, after)
+    lines = [Line("tok/s at the SLO", *shown, _difference(before, after, shares=True)), _bounds(a, b)]
     if a.deciding is None and b.deciding is None:
         return lines
     at = {one.slo.percentile for one in (a, b)}
@@ -178,15 +200,17 @@ def _difference(before: float | None, after: float | None, *, shares: bool) -> s
     if before == after:
         return "same"
     sign, by = ("+" if after > before else "−"), abs(after - before)
-    said = f"{sign}{_rounded(by, 1 if by >= 10 else 2)}"
+    # Of what is left something is to be seen.
+    left = after < before and after != 0
+    said = f"{sign}{_rounded(by, 1 if by >= 10 else 2, limit=before if left else None)}"
     if not shares or not before:
         return said
-    return f"{said} ({sign}{_rounded(by / before * 100, 1, '%')})"
+    return f"{said} ({sign}{_rounded(by / before * 100, 1, '%', limit=100 if left else None)})"
 
 
-def _rounded(value: float, places: int, unit: str = "") -> str:
-    """A difference to so many places; none is rounded to 0."""
-    text = f"{value:.{places}f}"
+def _rounded(value: float, places: int, unit: str = "", limit: float | None = None) -> str:
+    """A difference to so many places; none is rounded to 0, or up to the limit that it is below."""
+    text = _short_of(value, places, limit)
     return num(text if float(text) else f"{value:.1g}", unit)
 
 

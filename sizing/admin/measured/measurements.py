@@ -102,6 +102,7 @@ class MeasurementAdmin(PageAdmin):
         return {
             "title": f"{model.name} on {profile.name}",
             "subtitle": None,
+            "folded": "yes",
             "was_measured": measurement.was_measured,
             "figure": words.figure(measurement),
             "meaning": words.meaning(measurement),

@@ -87,6 +87,7 @@ def measured_part(request: HttpRequest, model: ServedModel) -> dict[str, Any]:
     sites = _registry(request)
     return {
         "served": served,
+        "unmeasurable": list(dict.fromkeys(one.why_not for one in served if one.why_not and not one.active)),
         "more_served": max(len(order) - PAIRS_SHOWN, 0),
         "may_ask": asking.may_ask(request),
         "live_url": live_rows_url(list(active.values())) if sites["runs"] else "",

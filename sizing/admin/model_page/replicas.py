@@ -93,7 +93,7 @@ def _places(replica: Replica, links: bool) -> list[Place]:
         Place(
             node.name,
             reverse("admin:sizing_node_change", args=[node.pk]) if links else "",
-            " ".join(str(gpu.index) for gpu in sorted(on, key=lambda gpu: gpu.index)),
+            ", ".join(str(gpu.index) for gpu in sorted(on, key=lambda gpu: gpu.index)),
             _aside(node, on),
         )
         for node, on in sorted(gpus.items(), key=lambda item: item[0].name)
@@ -107,6 +107,6 @@ def _aside(node: Node, gpus: Sequence[Gpu]) -> str:
         (not node.ready, "not ready"),
         (not node.schedulable, "cordoned"),
         (node.stale, "stale"),
-        (bool(sick), f"GPU {' '.join(sick)} unhealthy"),
+        (bool(sick), f"GPU {', '.join(sick)} unhealthy"),
     ]
     return ", ".join(words for holds, words in said if holds)

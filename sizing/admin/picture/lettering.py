@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 TEXT, LABEL = 12, 11
 """Font sizes: of names and notes, and of labels inside cells."""
-NAME_MOST, NOTE_MOST = 16, 10
+NAME_MOST, NOTE_MOST = 16, 16
 """Letters that are shown."""
 SHORTEST_LABEL = 3
 
@@ -27,6 +28,7 @@ def cut(name: str, most: int) -> str:
     return f"{name[:begin]}…{name[begin + 1 - most :]}"
 
 
+@lru_cache(maxsize=4096)
 def fitting(label: str, width: int) -> str:
     """As much of a label as there is room for; nothing where that would say nothing."""
     room = width - 8

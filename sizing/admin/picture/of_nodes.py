@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import zip_longest
+from zlib import crc32
 
 from sizing.admin.picture.cells import Cell, Kind, Part, Row
 from sizing.domain.picture import GpuPicture, Holder, NodePicture
@@ -14,8 +15,8 @@ NAMES_IN_A_CELL = 5
 
 
 def hues(models: Iterable[str]) -> dict[str, int]:
-    """Each model's color, by sorted name: the same on every page that shows the same models."""
-    return {name: place % HUES for place, name in enumerate(sorted(set(models)))}
+    """Each model's color, of its name alone: the same on every page, also when other models come and go."""
+    return {name: crc32(name.encode()) % HUES for name in models}
 
 
 def row_of(
@@ -41,9 +42,9 @@ def row_of(
 
 
 def note(picture: NodePicture) -> str:
-    """A few words on a node: what closes it first, else what is left."""
+    """A few words on a node: what closes it, else what is left."""
     if picture.closed:
-        return picture.closed[0]
+        return ", ".join(picture.closed)
     if not picture.gpus:
         return "no GPUs"
     free = sum(gpu.whole for gpu in picture.gpus)

@@ -67,11 +67,11 @@ class _Change:
 
 def map_part(answer: Answer, links: bool = False) -> dict[str, Any]:
     """The answer's `map`; None where no replica can be had. links: whether nodes' pages may be seen."""
-    plan, victims = answer.plan, answer.reach.victims
+    plan = answer.plan
     if not plan:
         return {"map": None}
     fleet = answer.fleet
-    leaving = frozenset(victim.name for victim in victims)
+    leaving = answer.leaving
     changed = (plan.shares > 0) | (nodes_of(fleet, leaving) if leaving else False)
     numbers = np.flatnonzero(changed).tolist()
     changes = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -14,16 +15,24 @@ FIELDS = ("tokens_per_sec", "profile", "variant", "utilization")
 AS_IF = "as_if"
 CHOICES_SHOWN = 500
 
+_IN_GROUPS = re.compile(r"\d{1,3}([, \u00a0\u202f]\d{3})+(\.\d*)?")
+"""A number as the pages write it, from which it may be pasted back."""
+
 Params = Mapping[str, Sequence[str]]
 """The values given for each parameter of a question."""
 
 
 def asked(query: QueryDict) -> dict[str, list[str]]:
     """The question's own parameters. A field left empty in the form is not part of the question."""
-    params = {name: [v.strip() for v in query.getlist(name)] for name in FIELDS if name in query}
+    params = {name: [_plain(v.strip()) for v in query.getlist(name)] for name in FIELDS if name in query}
     kept = {name: values for name, values in params.items() if name == FIELDS[0] or values != [""]}
-    supposed = [text for text in query.getlist(AS_IF) if text]
+    supposed = query.getlist(AS_IF)
     return kept | ({AS_IF: supposed} if supposed else {})
+
+
+def _plain(value: str) -> str:
+    """`12,345.5` as `12345.5`; all else as it is."""
+    return re.sub(r"[^\d.]", "", value) if _IN_GROUPS.fullmatch(value) else value
 
 
 def query_of(params: Params, **changed: Sequence[str]) -> str:

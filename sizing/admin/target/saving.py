@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from typing import Any
 
 from django.contrib import messages
@@ -13,21 +14,26 @@ from django.urls import reverse
 
 from sizing.admin.target.question import Params, asked, query_of
 from sizing.models import ServedModel, Target
+from sizing.models.fields import MILLIONTH
 from sizing.services.editing import save_target
 from sizing.services.errors import DeskError
 from sizing.services.targets import Question, parse_question
 from sizing.templatetags.desk import num
 
+_DIGITS = 80
+"""More than a number that may be asked has."""
+
 
 @dataclass(frozen=True)
 class Saving:
     """The offer to save a question. saved: the target that asks the same of the same already, if any;
-    same: whether it wishes exactly this. fields: what the form carries."""
+    same: whether it wishes exactly this. wished, wished_before: in words. fields: what the form carries."""
 
     saved: Target | None
     same: bool
     may_view: bool
     wished: str
+    wished_before: str
     fields: list[tuple[str, str]]
 
 
@@ -51,11 +57,13 @@ def saving_part(
     if not (may_view or may_add or may_change):
         return {}
     saved = saved_for(model, question)
-    same = saved is not None and wish_of(saved) == wish(question)
+    wished, before = wish(question), wish_of(saved) if saved else None
+    same = before == wished
     if not same and not (may_change if saved else may_add):
         return {}
     fields = [(name, value) for name, values in params.items() for value in values]
-    return {"saving": Saving(saved, same, may_view, num(question.tokens_per_sec, "tok/s"), fields)}
+    said = (wished.beside(before), before.beside(wished)) if before else (str(wished), "")
+    return {"saving": Saving(saved, same, may_view, *said, fields)}
 
 
 def saved_for(model: ServedModel, question: Question) -> Target | None:
@@ -67,14 +75,48 @@ def saved_for(model: ServedModel, question: Question) -> Target | None:
     return of_model.first()
 
 
-def wish(question: Question) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Wish:
     """What a target wishes, beside what it is about."""
-    return {"tokens_per_sec": question.tokens_per_sec, "utilization": question.utilization}
+
+    tokens_per_sec: Decimal
+    utilization: Decimal
+
+    def __str__(self) -> str:
+        said = num(self.tokens_per_sec, "tok/s")
+        return said if self.utilization == 1 else f"{said} at a utilization of {num(self.utilization)}"
+
+    def beside(self, other: Wish) -> str:
+        """This in words, with the utilization also where only that of the other one is no whole."""
+        told = self.utilization == 1 != other.utilization
+        return f"{self} at a utilization of 1" if told else str(self)
 
 
-def wish_of(target: Target) -> dict[str, Any]:
+def wish(question: Question) -> Wish:
+    """What a question wishes, with the six places that a saved one keeps."""
+    return Wish(*(kept(value) for value in (question.tokens_per_sec, question.utilization)))
+
+
+def wish_of(target: Target) -> Wish:
     """The same of a saved one."""
-    return {"tokens_per_sec": target.tokens_per_sec, "utilization": target.utilization}
+    return Wish(target.tokens_per_sec, target.utilization)
+
+
+def kept(value: Decimal) -> Decimal:
+    """A decimal as it is stored: with six places, rounded half-even."""
+    with localcontext(prec=_DIGITS):
+        return value.quantize(MILLIONTH, ROUND_HALF_EVEN)
+
+
+def rounded(question: Question) -> list[str]:
+    """What is not stored just as it was asked, a sentence each."""
+    given = asdict(Wish(question.tokens_per_sec, question.utilization))
+    stored = asdict(wish(question))
+    return [
+        f"Kept with six places: {name} {value} as {stored[name].normalize():f}."
+        for name, value in given.items()
+        if stored[name] != value
+    ]
 
 
 def save(model_admin: Any, request: HttpRequest, model: ServedModel) -> HttpResponse:
@@ -88,26 +130,45 @@ def save(model_admin: Any, request: HttpRequest, model: ServedModel) -> HttpResp
         may = target_admin.has_add_permission if saved is None else target_admin.has_change_permission
         if not may(request):
             raise PermissionDenied
-        said = _saved(target_admin, request, question, saved)
+        said = saved_as(target_admin, request, question, saved)
     except DeskError as error:
-        model_admin.message_user(request, f"Not saved: {error.message}.", messages.ERROR)
+        model_admin.message_user(request, f"Not saved: {error.message.rstrip('.')}.", messages.ERROR)
         return HttpResponseRedirect(back)
     model_admin.message_user(request, said, messages.SUCCESS)
+    for warning in rounded(question):
+        model_admin.message_user(request, warning, messages.WARNING)
     return HttpResponseRedirect(back)
 
 
-def _saved(target_admin: Any, request: HttpRequest, question: Question, saved: Target | None) -> str:
-    """Write the target; what was done, in a sentence."""
-    if saved is not None and wish_of(saved) == wish(question):
-        return f"This is saved as a target already: {saved}."
+def saved_as(target_admin: Any, request: HttpRequest, question: Question, saved: Target | None) -> str:
+    """Write the target, `saved` where it was found before; what was done, in a sentence."""
+    wished = wish(question)
+    if not wished.tokens_per_sec:
+        raise DeskError("tokens_per_sec must be at least 0.000001 to be saved")
+    if saved is not None and wish_of(saved) == wished:
+        return f"This is saved as a target already: {_said(saved)}."
     given = {"model": question.model, "profile": question.profile, "variant": question.variant}
-    pk = save_target(given | wish(question), saved.pk if saved else None)
+    try:
+        pk = save_target(given | asdict(wished), saved.pk if saved else None)
+    except DeskError:
+        # Somebody else may have saved the same just now.
+        model = ServedModel.objects.filter(name=question.model).first()
+        now = saved_for(model, question) if model and saved is None else None
+        if now is None or wish_of(now) != wished:
+            raise
+        return f"This is saved as a target already: {_said(now)}."
     target = Target.objects.select_related("model").get(pk=pk)
     about = " What was supposed is no part of it." if question.as_if else ""
     if saved is None:
         target_admin.log_addition(request, target, [{"added": {}}])
-        return f"Saved as a target: {target}. The board shows from now on whether it is met.{about}"
+        return f"Saved as a target: {_said(target)}. The board shows from now on whether it is met.{about}"
     before, after = wish_of(saved), wish_of(target)
-    fields = [label_for_field(name, Target) for name in after if before[name] != after[name]]
+    old, new = asdict(before), asdict(after)
+    fields = [label_for_field(name, Target) for name in new if old[name] != new[name]]
     target_admin.log_change(request, target, [{"changed": {"fields": fields}}])
-    return f"The target is changed: {target}, before {num(saved.tokens_per_sec, 'tok/s')}.{about}"
+    changed = f"{target.model.name}: {after.beside(before)}, before {before.beside(after)}"
+    return f"The target is changed: {changed}.{about}"
+
+
+def _said(target: Target) -> str:
+    return f"{target.model.name}: {wish_of(target)}"

@@ -39,14 +39,18 @@ def banner(question: Question | None, params: Params) -> Banner | None:
     if not supposed:
         return None
     return Banner(
-        sentence=f"As if {names([in_words(text) for text in supposed])}.",
+        sentence=f"As if {names([_said(text) for text in supposed])}.",
         parts=[
-            Supposition(in_words(text), query_of(params, as_if=[*supposed[:at], *supposed[at + 1 :]]))
+            Supposition(_said(text), query_of(params, as_if=[*supposed[:at], *supposed[at + 1 :]]))
             for at, text in enumerate(supposed)
         ],
         back=query_of(params, as_if=[]),
         as_it_is=_as_it_is(question) if question else "",
     )
+
+
+def _said(text: str) -> str:
+    return in_words(text) or '""'
 
 
 def _as_it_is(question: Question) -> str:

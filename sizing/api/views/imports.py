@@ -125,7 +125,9 @@ def _form(request: Request) -> dict[str, Any]:
     """The fields of the form; ValidationError where one is unknown, wrong, or there twice."""
     form: dict[str, Any] = {}
     problems: dict[str, list[str]] = {}
-    for name, values in cast(QueryDict, request.data).lists():
+    # Without a body there is no form at all.
+    given = request.data.lists() if isinstance(request.data, QueryDict) else ()
+    for name, values in given:
         if name != "file" and len(values) > 1:
             problems[name] = ["is given more than once"]
         form[name] = values if name == "file" else values[0]

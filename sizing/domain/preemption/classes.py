@@ -121,7 +121,7 @@ def expand(found: Classes, uses: Ints, weights: Weights, models: Ints, left: Int
             wanted = int(uses[first + option])
             if wanted:
                 cells, sets = _in_order(parts, starts, taken, option, weights)
-                chosen = _allowed(sets, wanted, models, left)
+                chosen = first_allowed(sets, wanted, models, left)
                 taken[cells[chosen]] = True
                 sets = sets[chosen]
                 victims += sets[sets >= 0].tolist()
@@ -150,7 +150,7 @@ def _in_order(
     return np.concatenate(cells)[order], np.concatenate(sets)[order]
 
 
-def _allowed(sets: Ints, wanted: int, models: Ints, left: Ints) -> Ints:
+def first_allowed(sets: Ints, wanted: int, models: Ints, left: Ints) -> Ints:
     """The places of the first so many sets; those that would take a model below what is `left` of its
     allowance only where there are no others."""
     lost = np.where(sets >= 0, models[sets], -1)
@@ -166,7 +166,7 @@ def _allowed(sets: Ints, wanted: int, models: Ints, left: Ints) -> Ints:
 
 
 def _passing_over(lost: Ints, wanted: int, left: list[int]) -> Ints:
-    """`_allowed`, one after the other, for sets that lose replicas of the models that may run short."""
+    """`first_allowed`, one after the other, for sets that lose replicas of the models that may run short."""
     chosen: list[int] = []
     passed_over: list[int] = []
     for place, of_set in enumerate(lost.tolist()):

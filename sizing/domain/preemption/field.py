@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -15,9 +14,6 @@ from sizing.domain.preemption.ledger import Ledger, ledger
 from sizing.domain.specs import ModelSpec, VariantSpec
 
 NEVER = "Never"
-
-FIELDS_KEPT = 3
-"""Each has arrays over all replicas and GPUs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +35,8 @@ class Field:
     equal_or_higher: Bools
     allowance: Ints
     room_now: int
-    found: dict[str, Any] = field(default_factory=dict, init=False)
-    """By name what was found of it that does not depend on how many replicas are wanted."""
+    gains: dict[int, int] = field(default_factory=dict, init=False)
+    """By priority: what stopping all candidates up to it gives, as far as it was asked for."""
 
     def gain(self, stopped: Bools, most: int) -> int:
         """How many more replicas there is room for without these, up to so many."""
@@ -49,12 +45,16 @@ class Field:
     def _gain(self, stopped: Bools) -> int:
         return room(self.ledger.without(self.fleet, stopped), self.variant) - self.room_now
 
+    @cached_property
+    def most(self) -> int:
+        """What stopping all candidates gives, whatever their minima are."""
+        return self._gain(self.candidates)
+
     def gain_up_to(self, priority: int, most: int) -> int:
         """What stopping all candidates of at most this priority gives, up to so many."""
-        key = f"gain up to {priority}"
-        if key not in self.found:
-            self.found[key] = self._gain(self.up_to(priority))
-        return min(self.found[key], most)
+        if priority not in self.gains:
+            self.gains[priority] = self._gain(self.up_to(priority))
+        return min(self.gains[priority], most)
 
     @cached_property
     def allowed(self) -> Bools:
@@ -75,10 +75,6 @@ class Field:
 
 def field_of(fleet: Fleet, model: ModelSpec, variant: VariantSpec) -> Field:
     """Find who may be stopped for the model's replicas of this variant."""
-    return fleet.kept("field", (model, variant), lambda: _find(fleet, model, variant), FIELDS_KEPT)
-
-
-def _find(fleet: Fleet, model: ModelSpec, variant: VariantSpec) -> Field:
     book = ledger(fleet)
     names = [m.name for m in book.models]
     own = names.index(model.name) if model.name in names else -1

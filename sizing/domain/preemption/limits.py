@@ -21,7 +21,7 @@ def limits(fleet: Fleet, model: ModelSpec, variant: VariantSpec, wanted: int) ->
     if most < wanted:
         return 0, most
     field = field_of(fleet, model, variant)
-    most = min(field.gain(field.candidates, wanted), most)
+    most = min(field.most, most)
     return (0 if most < wanted else field.gain(field.allowed, wanted)), most
 
 

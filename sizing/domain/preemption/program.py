@@ -20,6 +20,9 @@ TOLERANCE = 1e-6
 
 _ROOT_PRICE = 20
 
+_RELAXED_WORK = 1_000_000_000
+"""Entries of the program times steps of the simplex method for one bound: some seconds."""
+
 
 @dataclass
 class Work:
@@ -156,12 +159,15 @@ class Stages:
         return number
 
     def relaxed(self, cost: Floats) -> float | None:
-        """A bound on the objective, found where columns need not be whole; None where the rows contradict."""
+        """A bound on the objective, found where columns need not be whole; None where the rows contradict,
+        minus infinity where a large program does not come to one in `_RELAXED_WORK`."""
         self._objective(cost)
+        self.solver.setOptionValue("simplex_iteration_limit", max(_RELAXED_WORK // self._price, 1))
         self.solver.setOptionValue("presolve", "on")
         self.solver.setOptionValue("solve_relaxation", True)
         self.solver.run()
         self.solver.setOptionValue("solve_relaxation", False)
+        self.solver.setOptionValue("simplex_iteration_limit", 2**31 - 1)
         status = self.solver.getModelStatus()
         if status == highspy.HighsModelStatus.kInfeasible:
             return None

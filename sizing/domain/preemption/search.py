@@ -36,14 +36,23 @@ class Proof:
 class Search:
     """One question's search; `levels` are the priorities that candidates have, ascending.
 
-    `apart`: by the plain program with a column for every victim, slow on large clusters.
+    `apart`: by the plain program with a column for every victim, slow on large clusters. `layout`: the
+    field's, where it is known.
     """
 
-    def __init__(self, field: Field, wanted: int, work: int = WORK, apart: bool = False) -> None:
+    def __init__(
+        self,
+        field: Field,
+        wanted: int,
+        work: int = WORK,
+        apart: bool = False,
+        layout: Layout | None = None,
+    ) -> None:
         self.field = field
         self.wanted = wanted
         self.work = work
         self.apart = apart
+        self.layout = layout
         book, candidates = field.ledger, field.candidates
         self.levels: list[int] = np.unique(book.priority[candidates]).tolist()
         self.columns = 0
@@ -61,7 +70,7 @@ class Search:
         """The victims (replicas of the ledger) and what is proven."""
         if not self.levels or self.bound(len(self.levels) - 1) <= 0:
             return [], Proof(0)
-        layout = self._layout()
+        layout = self.layout or Layout(self.field, self.apart)
         written = np.zeros_like(self.limited)
         if not len(layout.cells.victim):
             written = self.limited
@@ -79,14 +88,6 @@ class Search:
         elif victims:
             victims = self._preferred(victims)
         return victims, proof
-
-    def _layout(self) -> Layout:
-        if self.apart:
-            return Layout(self.field, apart=True)
-        found: Layout | None = self.field.found.get("layout")
-        if found is None:
-            found = self.field.found["layout"] = Layout(self.field)
-        return found
 
     def broken(self, victims: list[int]) -> Bools:
         """By model: whether these victims take it below its minimum."""

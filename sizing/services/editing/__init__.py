@@ -19,6 +19,7 @@ from sizing.services.editing.catalog import (
 )
 from sizing.services.editing.fleet import save_node, save_replica
 from sizing.services.editing.looks import look, looks_different
+from sizing.services.editing.parts import parts_different, parts_of, removals
 from sizing.services.editing.rows import Given, delete, row_of, writing
 
 __all__ = [
@@ -47,13 +48,18 @@ _SAVE: dict[type[Model], Callable[[Given, int | None], int]] = {
 def save(table: type[Model], given: Given, pk: int | None = None, *, by: By) -> int:
     """Make an object of a table, or change the one of this id, and tell the history. Gives the id."""
     with writing():
-        before = None if pk is None else look(row_of(table, pk))
+        stored = None if pk is None else row_of(table, pk)
+        before = None if stored is None else look(stored)
+        parts = [] if stored is None else parts_of(stored)
         done = _SAVE[table](given, pk)
         row = row_of(table, done)
         if before is None:
-            history.write(by, [history.added(row)])
+            own = history.added(row)
         elif different := looks_different(before, look(row)):
-            history.write(by, [history.changed(row, *different)])
+            own = history.changed(row, *different)
+        else:
+            return done
+        history.write(by, history.with_parts(own, parts_different(parts, parts_of(row))))
         return done
 
 
@@ -61,6 +67,6 @@ def remove(table: type[Model], pk: int, *, by: By) -> None:
     """Remove an object with its parts, and tell the history. A `conflict` names what still holds it."""
     with writing():
         row = row_of(table, pk)
-        gone = history.removed(row)
+        gone = removals([row])
         delete(row)
-        history.write(by, [gone])
+        history.write(by, gone)

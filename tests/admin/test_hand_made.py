@@ -1,0 +1,53 @@
+"""Requests that no page of the desk makes: a clear 400, or what cannot be held left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from tests import builders
+
+HUGE = "9" * 30
+
+
+@pytest.mark.parametrize("value", ["abc", "\0", HUGE])
+def test_a_choice_that_is_no_number_is_a_400(boss: Client, value: str) -> None:
+    variant = builders.variant(builders.model("llama"))
+    for table, field in (
+        ("replica", "variant"),
+        ("variant", "model"),
+        ("target", "model"),
+        ("measurement", "profile"),
+        ("servedmodel", "default_profile"),
+    ):
+        _refused(boss.post(f"/admin/sizing/{table}/add/", {field: value}))
+    node = builders.node("n1", 1)
+    action: Any = {"action": "cordon", "_selected_action": [value]}
+    _refused(boss.post("/admin/sizing/node/", action))
+    _refused(boss.get(f"/admin/sizing/node/{node.pk}/change/?_to_field="))
+    _refused(boss.get(f"/admin/sizing/variant/?pk__in={HUGE}"))
+    _refused(boss.get(reverse("admin:sizing_measurement_file", args=[int(HUGE), 1])))
+    _refused(boss.post("/admin/auth/group/add/", {"name": "x", "permissions": [HUGE]}))
+    _refused(boss.get(f"/admin/sizing/replica/add/?variant={HUGE}"))
+    variant.refresh_from_db()
+
+
+def test_what_an_address_fills_in_wrongly_is_left_out(boss: Client) -> None:
+    for query in (
+        "variant/add/?model=abc",
+        "replica/add/?variant=null",
+        "replica/add/?started_at=x",
+        "measurement/add/?measured_at=x&variant=a",
+        "target/add/?model=a&profile=b&variant=c",
+    ):
+        assert boss.get(f"/admin/sizing/{query}").status_code == 200, query
+    filled = boss.get("/admin/sizing/measurement/add/?measured_at=2026-11-02T09:00:00Z").content.decode()
+    assert 'value="2026-11-02"' in filled
+
+
+def _refused(answer: Any) -> None:
+    assert answer.status_code == 400
+    assert "that its field cannot hold" in answer.content.decode()
