@@ -22,6 +22,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.text import capfirst
 
+from sizing.admin.choosing import SearchedSelect
 from sizing.admin.confirming import CONFIRMED, Named, named
 from sizing.admin.deleting import shortened, without_parts
 from sizing.admin.lists import DeskChangeList, csv_view
@@ -78,6 +79,8 @@ class DeskModelAdmin(ToldAdmin):
         return [path("csv/", view, name=name), *super().get_urls()]
 
     def formfield_for_foreignkey(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name in self.get_autocomplete_fields(request):
+            kwargs.setdefault("widget", SearchedSelect(db_field, self.admin_site, using=kwargs.get("using")))
         field: Any = super().formfield_for_foreignkey(db_field, request, **kwargs)
         related = self.admin_site._registry.get(db_field.remote_field.model)
         if field is not None and isinstance(related, DeskModelAdmin):

@@ -64,8 +64,9 @@ class GpuFormSet(forms.BaseInlineFormSet):  # type: ignore[type-arg]
 
 
 class GpuInline(GpuTable):
-    """To be edited in place."""
+    """To be edited in place; the empty line is for those whose browser cannot add one."""
 
+    extra = 1
     formset = GpuFormSet
     classes = ("desk-plain",)
     fields = ("index", "type", "memory_mib", "used_outside_mib", "healthy", "partition", "uuid", "holders")

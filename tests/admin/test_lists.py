@@ -14,6 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from sizing.admin.choosing import OFFERED
 from sizing.admin.empty import WORDS
 from sizing.models import Gpu, Node, Replica, ServedModel, Variant
 from tests import builders
@@ -200,3 +201,18 @@ def test_a_list_is_sorted_by_what_its_columns_count(boss: Client) -> None:
         for i in range(number):
             builders.variant(model, f"v{i}")
     assert names(boss, "servedmodel", o="-7") == ["three", "one", "none"]
+
+
+def test_a_form_offers_few_objects_without_a_script_and_many_by_search_alone(boss: Client) -> None:
+    model = builders.model("llama")
+    url = reverse("admin:sizing_variant_add")
+    assert f'<option value="{model.pk}">llama</option>' in boss.get(url).content.decode()
+    ServedModel.objects.bulk_create(ServedModel(name=f"m{number}") for number in range(OFFERED))
+    body = boss.get(url).content.decode()
+    assert "<option" not in body.split('name="model"')[1].split("</select>")[0].replace(
+        '<option value=""', ""
+    )
+    assert (
+        f'<option value="{model.pk}" selected>llama</option>'
+        in boss.get(f"{url}?model={model.pk}").content.decode()
+    )

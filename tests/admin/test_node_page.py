@@ -206,3 +206,20 @@ def test_the_form_is_folded_below_what_the_page_says_and_open_where_it_is_wrong(
     viewer = Client()
     viewer.force_login(person("looks", "view_node", "view_replica"))
     assert f"{closed}<h2>All that is stored</h2>" in page(viewer, node)
+
+
+def test_a_gpu_is_added_to_a_node_without_a_script(boss: Client) -> None:
+    node = builders.node("gpu-z", 0)
+    url = reverse("admin:sizing_node_change", args=[node.pk])
+    body = boss.get(url).content.decode()
+    assert 'name="gpus-0-index"' in body
+    form = {"name": "gpu-z", "ready": "on", "schedulable": "on", "labels": "{}", "taints": "[]"}
+    lines = {"gpus-TOTAL_FORMS": "1", "gpus-INITIAL_FORMS": "0", "gpus-0-node": str(node.pk)}
+    gpu = {"gpus-0-index": "0", "gpus-0-type": "H100", "gpus-0-used_outside_mib": "0", "gpus-0-healthy": "on"}
+    assert boss.post(url, form | lines | gpu).status_code == 302
+    assert [(one.index, one.type) for one in node.gpus.all()] == [(0, "H100")]
+    empty = {"gpus-0-index": "", "gpus-0-type": "", "gpus-0-used_outside_mib": "0", "gpus-0-healthy": "on"}
+    kept = {"gpus-TOTAL_FORMS": "2", "gpus-INITIAL_FORMS": "1", "gpus-0-id": str(node.gpus.get().pk)}
+    second = {name.replace("gpus-0", "gpus-1"): value for name, value in empty.items()}
+    assert boss.post(url, form | lines | gpu | kept | second).status_code == 302
+    assert node.gpus.count() == 1

@@ -11,7 +11,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from sizing.admin.target.saving import saved_as
-from sizing.models import ServedModel, Target
+from sizing.models import BenchProfile, ServedModel, Target
 from sizing.services.errors import DeskError
 from sizing.services.targets import parse_question
 from tests import builders
@@ -90,6 +90,20 @@ def test_six_places_are_kept_and_that_is_said(llama: ServedModel, boss: Client) 
     body = ask(boss, llama, **question)
     assert "This is saved as a " in body
     assert "Change the target" not in body
+
+
+def test_a_target_is_known_whether_the_default_profile_is_named_or_not(
+    llama: ServedModel, boss: Client
+) -> None:
+    chat = BenchProfile.objects.get(name="chat")
+    ServedModel.objects.update(default_profile=chat)
+    for kept, asked in ((chat, {}), (None, {"profile": "chat"})):
+        target = builders.target(llama, 1000, profile=kept)
+        assert SAVE not in ask(boss, llama, tokens_per_sec="1000", **asked)
+        save(boss, llama, tokens_per_sec="2000", **asked)
+        changed = Target.objects.get()
+        assert (changed.pk, changed.profile, changed.tokens_per_sec) == (target.pk, kept, Decimal(2000))
+        target.delete()
 
 
 def test_who_saves_the_same_at_the_same_moment_finds_it_saved(

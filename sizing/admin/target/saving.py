@@ -67,12 +67,16 @@ def saving_part(
 
 
 def saved_for(model: ServedModel, question: Question) -> Target | None:
-    """The target with this question's model, profile and variant: there is at most one."""
-    of_model = Target.objects.filter(model=model).select_related("model")
-    for name in ("profile", "variant"):
-        value = getattr(question, name)
-        of_model = of_model.filter(**({f"{name}__name": value} if value else {name: None}))
-    return of_model.first()
+    """The target of this model, variant and profile, whether the model's own profile is named or not."""
+    variant = {"variant__name": question.variant} if question.variant else {"variant": None}
+    default = model.default_profile.name if model.default_profile else None
+    same = {question.profile, None, default} if question.profile in (None, default) else {question.profile}
+    rows = Target.objects.filter(model=model, **variant).select_related("model", "profile")
+    found = [row for row in rows if (row.profile.name if row.profile else None) in same]
+    # Of two that mean the same, the one in the same words.
+    return min(
+        found, key=lambda row: (row.profile.name if row.profile else None) != question.profile, default=None
+    )
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,8 @@ def saved_as(target_admin: Any, request: HttpRequest, question: Question, saved:
         raise DeskError("tokens_per_sec must be at least 0.000001 to be saved")
     if saved is not None and wish_of(saved) == wished:
         return f"This is saved as a target already: {_said(saved)}."
-    given = {"model": question.model, "profile": question.profile, "variant": question.variant}
+    profile = question.profile if saved is None else saved.profile and saved.profile.name
+    given = {"model": question.model, "profile": profile, "variant": question.variant}
     try:
         pk = save_target(given | asdict(wished), saved.pk if saved else None)
     except DeskError:
