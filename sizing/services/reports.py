@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sizing.measuring.files import Meta, levels_csv, report_json
 from sizing.models import Measurement
 from sizing.services.errors import DeskError
+from sizing.services.sheets import cell
 
 LLM_D, CSV = "llm-d", "csv"
 KINDS = (LLM_D, CSV)
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,8 @@ def report(measurement: Measurement, kind: str = LLM_D) -> Report:
     meta = _meta(measurement)
     name = f"measurement-{measurement.pk}"
     if kind == CSV:
-        table = levels_csv(levels, _for_a_sheet(meta), measurement.slo)
+        in_a_sheet = replace(meta, model=str(cell(meta.model)))
+        table = levels_csv(levels, in_a_sheet, measurement.slo)
         return Report(table, "text/csv; charset=utf-8", f"{name}.csv")
     return Report(report_json(levels, meta), "application/json", f"{name}.json")
 
@@ -58,10 +58,3 @@ def _meta(measurement: Measurement) -> Meta:
         description=measurement.bracket,
         keywords=(measurement.variant.name, measurement.profile.name),
     )
-
-
-def _for_a_sheet(meta: Meta) -> Meta:
-    """A model's name that a spreadsheet takes for text, not for a formula."""
-    if not meta.model.startswith(_FORMULA):
-        return meta
-    return Meta(uid=meta.uid, model=f"'{meta.model}")
