@@ -74,6 +74,11 @@ def test_verdicts_differ_by_shape_and_not_only_by_color() -> None:
     assert marks(drawn) == [("pass", "circle"), ("fail", "line"), ("unknown", "polygon"), ("invalid", "rect")]
 
 
+def test_a_load_that_failed_once_and_passed_once_shows_its_cross_above_the_dot() -> None:
+    twice = [Mark(4, 200, "pass"), Mark(8, 240, "fail"), Mark(8, 241, "pass")]
+    assert [kind for kind, _ in marks(throughput(marks=twice))] == ["pass", "pass", "fail"]
+
+
 def test_a_chart_is_an_image_with_a_title_and_a_description() -> None:
     drawn = svg(throughput())
     assert drawn.get("role") == "img"

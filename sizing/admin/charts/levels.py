@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.utils.safestring import SafeString
@@ -83,7 +83,7 @@ def throughput_chart(
         _load_name(unit),
         path(points[:line_end], "met"),
         path(points[max(line_end - 1, 0) :], "rest"),
-        joined(mark(m.verdict, (x(m.load), y(m.value)), m.says) for m in marks),
+        joined(mark(m.verdict, (x(m.load), y(m.value)), m.says) for m in _passes_first(marks)),
     ]
     if decided is not None:
         at = (x(decided[0]), y(decided[1]))
@@ -126,12 +126,17 @@ def latency_chart(
     for one, kind in zip(series, SERIES, strict=False):
         points = sorted((x(m.load), y(m.value)) for m in one.marks)
         parts.append(path(points, kind, clip_path=f"url(#{clip})"))
-    for m in marks:
+    for m in _passes_first(marks):
         at = (x(m.load), max(y(m.value), TOP))
         parts.append(mark(m.verdict, at, m.says))
         if y(m.value) < TOP:
             parts.append(beyond(at))
     return drawing(name, f"Latency by {unit}", about, *parts)
+
+
+def _passes_first(marks: Iterable[Mark]) -> list[Mark]:
+    """Where a load was tried twice and failed once, the dot must not cover the cross."""
+    return sorted(marks, key=lambda m: m.verdict != "pass")
 
 
 def _loads(marks: Sequence[Mark]) -> tuple[Scale, list[float]]:
