@@ -21,6 +21,8 @@ NODES, GPUS, MODELS = 240, 8, 60
 TYPES = ("NVIDIA-H100-80GB-HBM3", "NVIDIA-L40S", "NVIDIA-A100-SXM4-80GB")
 FIRST = {"measured_at": "2026-01-01T00:00:00Z"}
 MOST_BYTES, MOST_QUERIES = 300_000, 15
+TO_READ_ALL = 2
+"""More, once, by the first page of a process, which reads the whole inventory."""
 
 
 def document() -> dict[str, Any]:
@@ -99,5 +101,6 @@ def test_board_and_target_page_stay_small_and_take_few_queries(
         with CaptureQueriesContext(connection) as taken:
             body = boss.get(path, query).content.decode()
         assert said in re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", body)), (path, query)
-        assert len(taken) <= MOST_QUERIES, (path, query, [one["sql"][:99] for one in taken])
+        most = MOST_QUERIES + (TO_READ_ALL if state == "unknown" else 0)
+        assert len(taken) <= most, (path, query, [one["sql"][:99] for one in taken])
         assert 10_000 < len(body.encode()) <= MOST_BYTES, (path, query)
