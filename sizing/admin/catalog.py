@@ -200,8 +200,12 @@ class BenchProfileForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean(self) -> Any:
         cleaned = super().clean()
         limits = ("ttft_ms", "itl_ms", "e2e_ms")
+        for name in limits:
+            limit = self.cleaned_data.get(name)
+            if limit is not None and limit <= 0:
+                self.add_error(name, "A limit is more than 0; left empty there is none.")
         if not any(name in self.errors or self.cleaned_data.get(name) for name in limits):
-            self.add_error(None, "The SLO needs at least one limit: TTFT, ITL or end to end.")
+            self.add_error(limits[0], "The SLO needs at least one limit: TTFT, ITL or end to end.")
         return cleaned
 
 

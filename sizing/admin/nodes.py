@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -36,6 +37,12 @@ HOLDING = Q(placements__replica__state__in=HOLDING_STATES)
 class NodeForm(forms.ModelForm):  # type: ignore[type-arg]
     labels = labels_field("labels")
     taints = taints_field()
+
+    def clean_cost_per_hour(self) -> Decimal | None:
+        cost: Decimal | None = self.cleaned_data["cost_per_hour"]
+        if cost is not None and cost < 0:
+            raise forms.ValidationError("A cost is 0 or more; left empty it is not known.")
+        return cost
 
 
 class GpuTable(DeskLines):

@@ -18,6 +18,7 @@ from sizing.admin.base import DeskModelAdmin
 from sizing.admin.catalog import ask_link
 from sizing.admin.lists import DeskChangeList
 from sizing.admin.standing import Row, may_see_answers, question_of, row_of
+from sizing.admin.target.question import no_tokens
 from sizing.models import Target
 from sizing.services.wishes import standings
 from sizing.templatetags.desk import NOTHING, num
@@ -32,6 +33,8 @@ class TargetForm(forms.ModelForm):  # type: ignore[type-arg]
         model, variant = self.cleaned_data.get("model"), self.cleaned_data.get("variant")
         if model and variant and variant.model_id != model.pk:
             self.add_error("variant", f"This is a variant of {variant.model.name}, not of {model.name}.")
+        if model and (told := no_tokens(model)):
+            self.add_error("model", f"{told}.")
         return cleaned
 
 

@@ -164,11 +164,14 @@ def test_a_long_confirmation_names_the_first_and_counts_all(boss: Client) -> Non
 def test_replicas_are_measured_anew_on_themselves(llama: Variant, boss: Client) -> None:
     rows = Replica.objects.filter(name__in=["llama-0", "llama-2"])
     act(boss, REPLICAS, "refresh_now", list(rows), index="0")
-    assert said(boss, REPLICAS) == ["llama (x1): left out, it has no default profile; give it one."]
+    assert said(boss, REPLICAS) == ["Not measured: llama (x1): it has no default profile; give it one."]
     llama.model.default_profile = builders.profile("chat")
     llama.model.save()
     act(boss, REPLICAS, "refresh_now", list(rows), index="0")
-    assert said(boss, REPLICAS) == ["llama (x1) on chat: left out, llama-0: it is not marked benchable."]
+    assert said(boss, REPLICAS) == [
+        "Not measured: llama (x1) on chat: llama-0: it is not marked benchable;"
+        " llama-2: it is not marked benchable."
+    ]
     Replica.objects.filter(state="ready").update(benchable=True, endpoint="http://10.0.0.7:8000/v1")
     text = asked(boss, REPLICAS, "refresh_now", Replica.objects.filter(name="llama-2"))
     assert "llama (x1) on chat: measured on llama-2" in text
@@ -176,7 +179,9 @@ def test_replicas_are_measured_anew_on_themselves(llama: Variant, boss: Client) 
     refresh = Refresh.objects.select_related("replica", "profile").get()
     assert (str(refresh.replica), str(refresh.profile)) == ("llama-2", "chat")
     act(boss, REPLICAS, "refresh_now", list(rows), index="0")
-    assert said(boss, REPLICAS) == [f"llama (x1) on chat: left out, refresh {refresh.pk} is queued already."]
+    assert said(boss, REPLICAS) == [
+        f"Not measured: llama (x1) on chat: refresh {refresh.pk} is queued already."
+    ]
 
 
 def test_variants_are_measured_anew_on_their_models_profile(llama: Variant, boss: Client) -> None:

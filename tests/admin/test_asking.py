@@ -133,7 +133,7 @@ def test_models_are_refreshed_after_a_confirmation(llama: Variant, boss: Client)
     assert "Not measured" not in body
     assert {run.variant for run in Refresh.objects.all()} == {llama, others[0]}
     body = select(boss, llama).content.decode()
-    assert "left out, refresh" in body
+    assert "Not measured: llama (tp4) on chat: refresh" in body
     assert Refresh.objects.count() == 2
 
 

@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from sizing.admin.target.question import NO_TOKENS
 from sizing.domain.wording import names
 from sizing.models import ServedModel
 
@@ -70,7 +71,7 @@ def _model(name: str) -> ServedModel | str:
     if len(found) == 1:
         return found[0]
     if not found and ServedModel.objects.filter(name=name).exists():
-        return f'"{name}" serves no tokens: its workload is "other", so there is nothing to ask of it.'
+        return f"{NO_TOKENS.format(name)}."
     if not found:
         return f'No model is called "{name}". Pick one of the list under the field.'
     return f'"{name}" may be {names([model.name for model in found])}: name one of them.'

@@ -43,12 +43,15 @@ class Wish:
     problem: str = ""
     replica: str | None = None  # on this one and no other
 
+    @property
+    def what(self) -> str:
+        of = f"{self.model} ({self.variant})" if self.variant else self.model
+        return f"{of} on {self.profile}" if self.profile else of
+
     def __str__(self) -> str:
-        what = f"{self.model} ({self.variant})" if self.variant else self.model
-        what += f" on {self.profile}" if self.profile else ""
         if self.problem:
-            return f"{what}: left out, {self.problem}"
-        return f"{what}: measured on {'one of ' * (len(self.replicas) > 1)}{names(self.replicas)}"
+            return f"{self.what}: left out, {self.problem}"
+        return f"{self.what}: measured on {'one of ' * (len(self.replicas) > 1)}{names(self.replicas)}"
 
 
 def wishes_of_models(models: Sequence[ServedModel]) -> list[Wish]:
@@ -119,7 +122,8 @@ def wishes_of_replicas(replicas: Sequence[Replica]) -> list[Wish]:
         elif wish.problem and wish.replicas:
             found.append(wish)
         else:
-            problem = wish.problem if not wish.profile else f"{chosen[0].name}: {why_not(chosen[0])}"
+            reasons = "; ".join(f"{one.name}: {why_not(one)}" for one in chosen[:REFUSALS_SHOWN])
+            problem = reasons if wish.profile else wish.problem
             found.append(replace(wish, replicas=(), problem=problem))
     return found
 
@@ -237,7 +241,7 @@ def refresh_action(model_admin: Any, request: HttpRequest, wishes: Sequence[Wish
         return None
     if not possible:
         for wish in wishes[:REFUSALS_SHOWN]:
-            model_admin.message_user(request, f"{wish}.", messages.WARNING)
+            model_admin.message_user(request, f"Not measured: {wish.what}: {wish.problem}.", messages.WARNING)
         return None
     if not request.POST.get("confirmed"):
         number = f"{num(len(possible))} measurement{'s' * (len(possible) != 1)}"

@@ -18,7 +18,7 @@ from sizing.admin.charts import (
     throughput_chart,
 )
 from sizing.admin.measured import words
-from sizing.domain.levels import Judged, Slo, Spread, limited, load_words
+from sizing.domain.levels import Judged, Slo, Spread, Verdict, limited, load_words
 from sizing.domain.throughput import EDGE, LoadGroup, Throughput, at_slo, groups
 from sizing.models import BenchLevel
 from sizing.templatetags.desk import num, rate
@@ -82,10 +82,23 @@ def listed_part(listed: Sequence[Listed], slo: Slo) -> dict[str, Any]:
             for kind, (one, shown) in zip(LINES, series, strict=False)
             if one.marks
         ],
+        "split": _split(judged) if sweep is not None else [],
         "bracketed": sweep is not None and _bracket(placed, sweep) is not None,
         "unplaced": len(judged) - len(placed),
         **(_charts(placed, series, slo, unit, sweep) if placed else {}),
     }
+
+
+def _split(judged: Sequence[Judged]) -> list[str]:
+    """What counts of each load that passed once and did not another time, a sentence each."""
+    told = []
+    for group in groups(judged):
+        passed, runs = sum(1 for one in group.repeats if one.verdict is Verdict.PASS), len(group.repeats)
+        if 0 < passed < runs:
+            at = load_words(group.repeats[0].level.arrival, group.repeats[0].level.load)
+            counts = {Verdict.PASS: "passed", Verdict.FAIL: "failed"}.get(group.verdict, group.verdict.value)
+            told.append(f"{at} passed {num(passed)} of {num(runs)} times and counts as {counts}.")
+    return told
 
 
 def _rows(listed: Sequence[Listed], sweep: Throughput | None) -> list[Row]:

@@ -12,7 +12,7 @@ from django.template.response import TemplateResponse
 from sizing import snapshot
 from sizing.admin.measured import asking
 from sizing.admin.target.answered import answer_part
-from sizing.admin.target.question import Params, asked, form_part
+from sizing.admin.target.question import Params, asked, form_part, no_tokens
 from sizing.admin.target.saving import save, saving_part
 from sizing.admin.target.sheet import node_sheet
 from sizing.admin.target.supposed import banner
@@ -79,6 +79,8 @@ def answer_of(model: ServedModel, params: Params) -> Outcome:
         question = parse_question(model.name, params)
         return Outcome(question, find_answer(question))
     except DeskError as error:
+        if error.code == "not_measured" and (told := no_tokens(model)):
+            error = DeskError(told)
         return Outcome(question, error=error)
 
 

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 
+from sizing.models import ServedModel
 from sizing.services.targets import offered
 
 FIELDS = ("tokens_per_sec", "profile", "variant", "utilization")
@@ -17,6 +18,8 @@ CHOICES_SHOWN = 500
 
 _IN_GROUPS = re.compile(r"\d{1,3}([, \u00a0\u202f]\d{3})+(\.\d*)?")
 """A number as the pages write it, from which it may be pasted back."""
+
+NO_TOKENS = '"{}" serves no tokens: its workload is "other", so there is nothing to ask of it'
 
 Params = Mapping[str, Sequence[str]]
 """The values given for each parameter of a question."""
@@ -33,6 +36,11 @@ def asked(query: QueryDict) -> dict[str, list[str]]:
 def _plain(value: str) -> str:
     """`12,345.5` as `12345.5`; all else as it is."""
     return re.sub(r"[^\d.]", "", value) if _IN_GROUPS.fullmatch(value) else value
+
+
+def no_tokens(model: ServedModel) -> str:
+    """Why nothing can be asked of a model; empty where something can."""
+    return "" if model.workload == ServedModel.Workload.MODEL else NO_TOKENS.format(model.name)
 
 
 def query_of(params: Params, **changed: Sequence[str]) -> str:

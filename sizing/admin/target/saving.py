@@ -12,7 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from sizing.admin.target.question import Params, asked, query_of
+from sizing.admin.target.question import Params, asked, no_tokens, query_of
 from sizing.models import ServedModel, Target
 from sizing.models.fields import MILLIONTH
 from sizing.services.editing import save_target
@@ -130,6 +130,8 @@ def save(model_admin: Any, request: HttpRequest, model: ServedModel) -> HttpResp
     back = f"{reverse('admin:sizing_servedmodel_target', args=[model.pk])}?{query_of(params)}"
     try:
         question = parse_question(model.name, params)
+        if told := no_tokens(model):
+            raise DeskError(told)
         saved = saved_for(model, question)
         may = target_admin.has_add_permission if saved is None else target_admin.has_change_permission
         if not may(request):
