@@ -167,11 +167,6 @@ def _check(file: Document, stored: Document, findings: Findings, replace: bool) 
     check_unusual(state, FilePlaces(), findings)
 
 
-def load_file(path: str | Path, replace: bool = False) -> LoadResult:
-    """Load a file. Raises `InventoryError`, also where the file cannot be read."""
-    return load(read_file(path), replace)
-
-
 def read_file(path: str | Path) -> bytes:
     """The content of a file. Raises `InventoryError` where it cannot be read."""
     try:

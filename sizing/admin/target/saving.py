@@ -72,11 +72,9 @@ def saved_for(model: ServedModel, question: Question) -> Target | None:
     default = model.default_profile.name if model.default_profile else None
     same = {question.profile, None, default} if question.profile in (None, default) else {question.profile}
     rows = Target.objects.filter(model=model, **variant).select_related("model", "profile")
-    found = [row for row in rows if (row.profile.name if row.profile else None) in same]
+    by_profile = {row.profile.name if row.profile else None: row for row in rows}
     # Of two that mean the same, the one in the same words.
-    return min(
-        found, key=lambda row: (row.profile.name if row.profile else None) != question.profile, default=None
-    )
+    return next((by_profile[name] for name in (question.profile, *same) if name in by_profile), None)
 
 
 @dataclass(frozen=True)
