@@ -4,31 +4,24 @@ import ipaddress
 import os
 import secrets
 import tempfile
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from typing import Any
 
 import dj_database_url
-from environs import Env, EnvError
 
-Item = TypeVar("Item")
+from llmgw_admin import given
+from llmgw_admin.given import WrongSetting
+
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 DATABASE_SCHEMES = ("postgres", "postgresql", "sqlite")
 BROKER_SCHEMES = ("filesystem", "redis", "rediss", "amqp", "amqps")
 CACHE_SCHEMES = ("locmem", "redis", "rediss")
-LOOPBACK_HOSTS = "localhost,127.0.0.1,[::1]"
 GENERATORS = ("builtin", "guidellm")
+LOG_FORMATS = ("line", "json")
 CLUSTERS = ("off", "in-cluster", "kubeconfig")
-# Replicas live on private addresses; any other network has to be named.
-PRIVATE_NETWORKS = "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,127.0.0.0/8,fc00::/7,::1/128"
-
-
-class WrongSetting(Exception):  # noqa: N818  it reads as what it says
-    """A setting that cannot be used; its text is one line that names it."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +40,17 @@ class Environment:
     cache_url: str
     endpoint_networks: list[Network]
     endpoint_keys_dir: Path | None
+    log_format: str
     throttle: int  # requests a minute, for a signed-in caller
+    proxies: int  # in front, of which X-Forwarded-For tells
+    session_hours: int
     web_workers: int  # processes
     web_threads: int  # in each of them
     worker_processes: int
     refresh_lease_s: int
+    pool_label: str  # of nodes; empty: no pools
+    measurements_kept_days: int  # 0: for ever
+    answers_kept_days: int  # 0: none is kept
     bench: "BenchEnvironment"
     kubernetes: "KubernetesEnvironment"
 
@@ -88,150 +87,73 @@ def read_environment(base_dir: Path) -> Environment:
 
     Creates the data folder, and the secret key in it, where they are missing. Raises :class:`WrongSetting`.
     """
-    data_dir = _data_dir(_text("DATA_DIR") or str(base_dir / "var"))
+    data_dir = _data_dir(given.text("DATA_DIR") or str(base_dir / "var"))
     return Environment(
         data_dir=data_dir,
-        debug=_flag("DEBUG"),
-        https=_flag("HTTPS"),
-        port=_number("PORT", 8000, 0, 65535),
+        debug=given.flag("DEBUG"),
+        https=given.flag("HTTPS"),
+        port=given.number("PORT", 0, 65535),
         secret_key=_secret_key(data_dir),
-        allowed_hosts=_list("ALLOWED_HOSTS", LOOPBACK_HOSTS, _host),
-        csrf_trusted_origins=_list("CSRF_TRUSTED_ORIGINS", "", _origin),
+        allowed_hosts=given.items("ALLOWED_HOSTS", given.host),
+        csrf_trusted_origins=given.items("CSRF_TRUSTED_ORIGINS", given.origin),
         database=_database(data_dir),
-        broker_url=_url("CELERY_BROKER_URL", "filesystem://localhost", BROKER_SCHEMES),
-        cache_url=_url("CACHE_URL", "locmem://", CACHE_SCHEMES),
-        endpoint_networks=_list("ENDPOINT_NETWORKS", PRIVATE_NETWORKS, ipaddress.ip_network),
-        endpoint_keys_dir=_folder("ENDPOINT_KEYS_DIR"),
-        throttle=_number("THROTTLE", 6000, 1, 10**9),
-        web_workers=_number("WEB_WORKERS", 1, 1, 64),
-        web_threads=_number("WEB_THREADS", 8, 1, 256),
-        worker_processes=_number("WORKER_PROCESSES", 2, 1, 64),
-        refresh_lease_s=_number("REFRESH_LEASE_S", 60, 2, 3600),
+        broker_url=given.url("CELERY_BROKER_URL", BROKER_SCHEMES),
+        cache_url=given.url("CACHE_URL", CACHE_SCHEMES),
+        endpoint_networks=given.items("ENDPOINT_NETWORKS", ipaddress.ip_network),
+        endpoint_keys_dir=given.folder("ENDPOINT_KEYS_DIR"),
+        log_format=given.choice("LOG_FORMAT", LOG_FORMATS),
+        throttle=given.number("THROTTLE", 1, 10**9),
+        proxies=given.number("PROXIES", 0, 10),
+        session_hours=given.number("SESSION_HOURS", 1, 8760),
+        web_workers=given.number("WEB_WORKERS", 1, 64),
+        web_threads=given.number("WEB_THREADS", 1, 256),
+        worker_processes=given.number("WORKER_PROCESSES", 1, 64),
+        refresh_lease_s=given.number("REFRESH_LEASE_S", 2, 3600),
+        pool_label=given.text("POOL_LABEL"),
+        measurements_kept_days=given.number("MEASUREMENTS_KEPT_DAYS", 0, 36500),
+        answers_kept_days=given.number("ANSWERS_KEPT_DAYS", 0, 36500),
         bench=_bench(),
         kubernetes=_kubernetes(),
     )
 
 
 def _bench() -> BenchEnvironment:
-    generator = _text("BENCH_GENERATOR") or GENERATORS[0]
-    if generator not in GENERATORS:
-        raise WrongSetting(f"BENCH_GENERATOR={generator!r} is not one of {', '.join(GENERATORS)}")
     return BenchEnvironment(
-        generator=generator,
-        guidellm_bin=_text("GUIDELLM_BIN") or "guidellm",
-        budget_s=_number("BENCH_BUDGET_S", 1800, 10, 6 * 3600),
-        level_s=_number("BENCH_LEVEL_S", 120, 2, 3600),
-        most_levels=_number("BENCH_MOST_LEVELS", 12, 2, 100),
-        resolution=_decimal("BENCH_RESOLUTION", 0.02, 0.001, 0.5),
-        max_streams=_number("BENCH_MAX_STREAMS", 1024, 1, 100_000),
-        max_rate=_decimal("BENCH_MAX_RATE", 1000, 0.001, 1e6),
+        generator=given.choice("BENCH_GENERATOR", GENERATORS),
+        guidellm_bin=given.text("GUIDELLM_BIN"),
+        budget_s=given.number("BENCH_BUDGET_S", 10, 6 * 3600),
+        level_s=given.number("BENCH_LEVEL_S", 2, 3600),
+        most_levels=given.number("BENCH_MOST_LEVELS", 2, 100),
+        resolution=given.decimal("BENCH_RESOLUTION", 0.001, 0.5),
+        max_streams=given.number("BENCH_MAX_STREAMS", 1, 100_000),
+        max_rate=given.decimal("BENCH_MAX_RATE", 0.001, 1e6),
     )
 
 
 def _kubernetes() -> KubernetesEnvironment:
     """KUBECONFIG counts only where it is asked for: shells of operators have one for other purposes."""
-    mode = _text("KUBERNETES") or CLUSTERS[0]
-    if mode not in CLUSTERS:
-        raise WrongSetting(f"KUBERNETES={mode!r} is not one of {', '.join(CLUSTERS)}")
-    context = _text("KUBERNETES_CONTEXT")
+    mode = given.choice("KUBERNETES", CLUSTERS)
+    context = given.text("KUBERNETES_CONTEXT")
     if mode == "in-cluster":
         if context:
             raise WrongSetting("KUBERNETES_CONTEXT is for KUBERNETES=kubeconfig")
-        if not _text("KUBERNETES_SERVICE_HOST"):
+        if not os.environ.get("KUBERNETES_SERVICE_HOST", "").strip():
             raise WrongSetting("KUBERNETES=in-cluster, but this is no pod: it has no KUBERNETES_SERVICE_HOST")
     if mode != "kubeconfig":
         return KubernetesEnvironment(mode, "", "")
-    given = _text("KUBECONFIG") or "~/.kube/config"
-    paths = [Path(path).expanduser() for path in given.split(os.pathsep) if path]
+    named = given.text("KUBECONFIG")
+    paths = [Path(path).expanduser() for path in named.split(os.pathsep) if path]
     readable = [path for path in paths if path.is_file() and os.access(path, os.R_OK)]
     if not readable:
-        raise WrongSetting(f"KUBECONFIG={given!r} names no file that can be read")
+        raise WrongSetting(f"KUBECONFIG={named!r} names no file that can be read")
     return KubernetesEnvironment(mode, os.pathsep.join(str(path.absolute()) for path in paths), context)
-
-
-def _text(name: str) -> str:
-    """An empty value counts as not given: that is how compose and unit files leave one out."""
-    return Env().str(name, "").strip()
-
-
-def _flag(name: str) -> bool:
-    try:
-        return Env().bool(name) if _text(name) else False
-    except EnvError:
-        raise WrongSetting(f"{name}={_text(name)!r} is not a yes or no (1 or 0)") from None
-
-
-def _number(name: str, default: int, low: int, high: int) -> int:
-    try:
-        number = Env().int(name) if _text(name) else default
-    except EnvError:
-        number = low - 1
-    if not low <= number <= high:
-        raise WrongSetting(f"{name}={_text(name)!r} is not a whole number from {low} to {high}")
-    return number
-
-
-def _decimal(name: str, default: float, low: float, high: float) -> float:
-    try:
-        number = Env().float(name) if _text(name) else default
-    except EnvError:
-        number = low - 1
-    if not low <= number <= high:
-        raise WrongSetting(f"{name}={_text(name)!r} is not a number from {low:g} to {high:g}")
-    return number
-
-
-def _list(name: str, default: str, parse: Callable[[str], Item]) -> list[Item]:
-    items = []
-    for text in (_text(name) or default).split(","):
-        if text.strip():
-            try:
-                items.append(parse(text.strip()))
-            except ValueError as error:
-                raise WrongSetting(f"{name}: {error}") from None
-    return items
-
-
-def _host(text: str) -> str:
-    if any(sign in text for sign in "/ @") or (":" in text and not text.startswith("[")):
-        raise ValueError(f"{text!r} is not a host name; leave out the scheme and the port")
-    return text
-
-
-def _origin(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path or parts.query:
-        raise ValueError(f"{text!r} is not an origin like https://desk.example.com")
-    return text
-
-
-def _url(name: str, default: str, schemes: tuple[str, ...]) -> str:
-    """The value may hold a password, so no message repeats it."""
-    url = _text(name) or default
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        raise WrongSetting(f"{name} is not a URL that begins with {_either(schemes)}") from None
-    if parts.scheme not in schemes or "://" not in url:
-        raise WrongSetting(f"{name} is not a URL that begins with {_either(schemes)}")
-    try:
-        wrong_port = parts.port == 0
-    except ValueError:
-        wrong_port = True
-    if wrong_port:
-        raise WrongSetting(f"{name}: the port is not a number from 1 to 65535")
-    return url
-
-
-def _either(schemes: tuple[str, ...]) -> str:
-    return " or ".join(f"{scheme}://" for scheme in schemes)
 
 
 def _database(data_dir: Path) -> dict[str, Any]:
     """Django's settings of the one database; SQLite in the data folder where none is given."""
-    url = _text("DATABASE_URL")
+    url = given.text("DATABASE_URL")
     if url:
-        _url("DATABASE_URL", "", DATABASE_SCHEMES)
+        given.url("DATABASE_URL", DATABASE_SCHEMES)
         try:
             database: dict[str, Any] = dict(dj_database_url.parse(url))
         except ValueError as error:
@@ -242,7 +164,10 @@ def _database(data_dir: Path) -> dict[str, Any]:
         database = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(data_dir / "db.sqlite3")}
     database |= {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
     options = database.setdefault("OPTIONS", {})
+    pooler = given.flag("DATABASE_POOLER")
     if database["ENGINE"].endswith("sqlite3"):
+        if pooler:
+            raise WrongSetting("DATABASE_POOLER is for PostgreSQL")
         # Writers queue up for 20 s rather than fail, and readers never wait for them.
         options |= {
             "transaction_mode": "IMMEDIATE",
@@ -250,7 +175,10 @@ def _database(data_dir: Path) -> dict[str, Any]:
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON",
         }
     else:
-        options.setdefault("connect_timeout", 5)
+        # A server whose host is gone without a word is noticed, not waited for.
+        options |= {"connect_timeout": 5, "keepalives_idle": 20, "tcp_user_timeout": 20_000} | options
+        # Each transaction may be on another connection of the server, so nothing may be left on one.
+        database["DISABLE_SERVER_SIDE_CURSORS"] = pooler
     return database
 
 
@@ -266,40 +194,33 @@ def _data_dir(text: str) -> Path:
     return path
 
 
-def _folder(name: str) -> Path | None:
-    if not _text(name):
-        return None
-    path = Path(_text(name)).expanduser().absolute()
-    if not path.is_dir():
-        raise WrongSetting(f"{name}={_text(name)!r} is not a folder")
-    return path
-
-
 def _secret_key(data_dir: Path) -> str:
     """The key given, else the one in the file given, else one made at the first start and kept."""
-    if _text("SECRET_KEY") and _text("SECRET_KEY_FILE"):
-        raise WrongSetting("SECRET_KEY and SECRET_KEY_FILE are both given; give one")
-    if _text("SECRET_KEY"):
-        return _text("SECRET_KEY")
-    name = "SECRET_KEY_FILE" if _text("SECRET_KEY_FILE") else "DATA_DIR"
-    path = Path(_text("SECRET_KEY_FILE") or data_dir / "secret_key").expanduser()
+    if key := given.text("SECRET_KEY"):
+        return key
+    path = data_dir / "secret_key"
     try:
-        if name == "DATA_DIR" and not path.exists():
+        if not path.exists():
             _create_key(path)
+    except OSError as error:
+        raise WrongSetting(f"DATA_DIR: the secret key {path} cannot be made: {error.strerror}") from None
+    try:
         key = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not plain text"
-        raise WrongSetting(f"{name}: the secret key {path} cannot be read: {reason}") from None
+        raise WrongSetting(f"DATA_DIR: the secret key {path} cannot be read: {reason}") from None
     if not key:
-        raise WrongSetting(f"{name}: the secret key {path} is empty")
+        raise WrongSetting(f"DATA_DIR: the secret key {path} is empty")
     return key
 
 
 def _create_key(path: Path) -> None:
     """Write a new key for the owner alone; of several processes at once, one wins and all read its key."""
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".secret_key-")  # made with mode 0600
-    with os.fdopen(handle, "w", encoding="ascii") as file:
-        file.write(secrets.token_urlsafe(64))
-    with suppress(FileExistsError):
-        os.link(draft, path)
-    os.unlink(draft)
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(64))
+        with suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        os.unlink(draft)

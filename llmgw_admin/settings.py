@@ -6,7 +6,8 @@ from typing import Any
 
 from kombu import Queue
 
-from llmgw_admin.environment import WrongSetting, read_environment
+from llmgw_admin.environment import read_environment
+from llmgw_admin.given import WrongSetting
 from llmgw_admin.log_lines import without_traceback_of_refusals
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -32,6 +33,11 @@ WEB_WORKERS = ENVIRONMENT.web_workers
 WEB_THREADS = ENVIRONMENT.web_threads
 WORKER_PROCESSES = ENVIRONMENT.worker_processes
 REFRESH_LEASE_S = ENVIRONMENT.refresh_lease_s  # a run without a sign of life for so long has lost its worker
+POOL_LABEL = ENVIRONMENT.pool_label  # of nodes, whose replicas are measured by workers near them; or empty
+MEASUREMENTS_KEPT_DAYS = ENVIRONMENT.measurements_kept_days  # 0: for ever
+ANSWERS_KEPT_DAYS = ENVIRONMENT.answers_kept_days  # 0: none is kept
+TOKEN_USES_BY_THREAD = True  # whether a thread writes when tokens were used last; tests do it by hand
+ANSWERS_AT_ONCE = False  # whether an answer waits until it is stored; for tests
 BENCH = ENVIRONMENT.bench
 KUBERNETES = ENVIRONMENT.kubernetes  # the cluster that the inventory follows
 
@@ -51,6 +57,8 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "llmgw_admin.request_log.RequestLog",  # first: all that follows happens within a request that has an id
+    "llmgw_admin.middleware.ClientAddress",
     "django.middleware.security.SecurityMiddleware",
     "llmgw_admin.middleware.SecurityHeaders",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -61,6 +69,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "llmgw_admin.middleware.BodyLimit",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -101,6 +110,8 @@ else:
             "BACKEND": "django.core.cache.backends.redis.RedisCache",
             "LOCATION": ENVIRONMENT.cache_url,
             "KEY_PREFIX": "llmgw-admin",
+            # No request waits long for its count: one that hangs is one that is away.
+            "OPTIONS": {"socket_connect_timeout": 1, "socket_timeout": 1},
         }
     }
 
@@ -118,17 +129,22 @@ LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"
 CSRF_FAILURE_VIEW = "llmgw_admin.errors.csrf_failure"
 X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_AGE = ENVIRONMENT.session_hours * 3600  # from the sign-in on, however much it is used
+PROXIES = ENVIRONMENT.proxies  # in front, each of which adds to X-Forwarded-For
 
 if ENVIRONMENT.https:
     # A proxy in front speaks HTTPS, sets X-Forwarded-Proto, and takes it off what clients send.
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_SSL_REDIRECT = True
-    SECURE_REDIRECT_EXEMPT = [r"^healthz/?$"]  # probes come from inside, by plain HTTP
+    SECURE_REDIRECT_EXEMPT = [r"^(healthz(/live|/ready)?|metrics)/?$"]  # asked from inside, by plain HTTP
     SECURE_HSTS_SECONDS = 365 * 24 * 3600
     SECURE_HSTS_INCLUDE_SUBDOMAINS = True
     SECURE_HSTS_PRELOAD = True
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
+    # Browsers take a cookie of such a name from this host alone, by HTTPS, for every path.
+    SESSION_COOKIE_NAME = "__Host-sessionid"
+    CSRF_COOKIE_NAME = "__Host-csrftoken"
 
 # An inventory document may be as large as this; a body above it is refused.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 100 * 1024 * 1024
@@ -207,17 +223,30 @@ CELERY_BROKER_URL = ENVIRONMENT.broker_url
 TASK_SOFT_LIMIT_S = BENCH.budget_s + 3600
 TASK_HARD_LIMIT_S = TASK_SOFT_LIMIT_S + 120
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {}
+# A message says until when it is worth something by its sender's clock; the reader may be on another host.
+CLOCKS_DIFFER_S = 0 if CELERY_BROKER_URL.startswith("filesystem") else 3900
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# RabbitMQ closes the channel of a worker that is at one message for half an hour, as a measurement may be.
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # however long the broker is away, its workers come back to it
 if CELERY_BROKER_URL.startswith("filesystem"):
     CELERY_BROKER_TRANSPORT = "llmgw_admin.file_broker:Transport"
     CELERY_BROKER_TRANSPORT_OPTIONS = {"folder": str(DATA_DIR / "queue"), "polling_interval": 0.25}
     CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 elif CELERY_BROKER_URL.startswith("redis"):
+    CELERY_BROKER_TRANSPORT = "llmgw_admin.redis_broker:Transport"
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "visibility_timeout": TASK_HARD_LIMIT_S + 600,  # else a long task would be given out twice
         "unacked_restore_interval": 10,
         "unacked_restore_throttle": 1,
+        # A broker that hangs, or whose host is gone, is one that is away.
+        "socket_connect_timeout": 2,
+        "socket_timeout": 5,
+        "socket_keepalive": True,
     }
+else:
+    # RabbitMQ: a message that it has not taken is an error here, not a loss.
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"confirm_publish": True}
 # What takes long has a queue of its own: a worker for it alone leaves the sweep free to run.
 CELERY_TASK_DEFAULT_QUEUE = "desk"
 CELERY_TASK_QUEUES = (Queue("desk"), Queue("measuring"), Queue("sync"))
@@ -236,52 +265,53 @@ CELERY_WORKER_CONCURRENCY = WORKER_PROCESSES
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = TIME_ZONE
-CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"  # keeps no file, which a kill could break for good
+CELERY_BEAT_SCHEDULER = "llmgw_admin.steady_schedule:SteadyScheduler"
 # A message that waited longer than this is worth nothing: the next one says the same.
 CELERY_BEAT_SCHEDULE = {
     "sweep refreshes": {
         "task": "sizing.tasks.sweep_refreshes",
         "schedule": min(60.0, REFRESH_LEASE_S / 2),
-        "options": {"expires": 55},
+        "options": {"expires": 55 + CLOCKS_DIFFER_S},
     },
     "request due refreshes": {
         "task": "sizing.tasks.request_due_refreshes",
         "schedule": 60.0,
-        "options": {"expires": 55},
+        "options": {"expires": 55 + CLOCKS_DIFFER_S},
     },
     "look at engines": {
         "task": "sizing.tasks.look_at_engines",
         "schedule": 600.0,
-        "options": {"expires": 590},
+        "options": {"expires": 590 + CLOCKS_DIFFER_S},
     },
     "mark stale measurements": {
         "task": "sizing.tasks.mark_stale_measurements",
         "schedule": 300.0,
-        "options": {"expires": 290},
+        "options": {"expires": 290 + CLOCKS_DIFFER_S},
     },
 }
 if KUBERNETES.on:
     CELERY_BEAT_SCHEDULE["sync cluster"] = {
         "task": "sizing.tasks.sync_cluster",
         "schedule": 15.0,
-        "options": {"expires": 14},
+        "options": {"expires": 14 + CLOCKS_DIFFER_S},
     }
 
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "llmgw_admin.log_lines.OneLine"}},
+    "formatters": {"desk": {"()": "llmgw_admin.log_lines.formatter_of", "kind": ENVIRONMENT.log_format}},
     "filters": {"refusals": {"()": lambda: without_traceback_of_refusals}},
     "handlers": {
-        "stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["refusals"]},
+        "stderr": {"class": "logging.StreamHandler", "formatter": "desk", "filters": ["refusals"]},
     },
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
         # Django's own handlers print in DEBUG alone and mail otherwise; the root's do it always.
         "django": {"handlers": [], "level": "INFO", "propagate": True},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
-        "celery.beat": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},
         "celery.worker.strategy": {"level": "WARNING"},
+        # The pool's own, which would go its own way to stderr.
+        "multiprocessing": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
     },
 }

@@ -25,5 +25,7 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A file, as in real life: other processes and threads see it, and its locks are the real ones.
     DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
 
+ANSWERS_AT_ONCE = True  # in the transaction of the test
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]", "testserver"]
+TOKEN_USES_BY_THREAD = False  # a thread would see nothing of a test's transaction

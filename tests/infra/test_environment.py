@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from llmgw_admin.environment import Environment, WrongSetting, read_environment
+from llmgw_admin.environment import Environment, read_environment
+from llmgw_admin.given import WrongSetting
 
 ROOT = Path(settings.BASE_DIR)
 BEGIN = "DATABASE_URL is not a URL that begins with postgres:// or postgresql:// or sqlite://"
@@ -76,7 +77,8 @@ def test_a_postgresql_url_is_taken_apart(read):
     database = read(DATABASE_URL="postgres://desk:secret@db:5433/desk?sslmode=require").database
     assert database["ENGINE"] == "django.db.backends.postgresql"
     assert (database["HOST"], database["PORT"], database["NAME"]) == ("db", 5433, "desk")
-    assert database["OPTIONS"] == {"sslmode": "require", "connect_timeout": 5}
+    options = {"sslmode": "require", "connect_timeout": 5, "keepalives_idle": 20, "tcp_user_timeout": 20_000}
+    assert database["OPTIONS"] == options
     assert (database["CONN_MAX_AGE"], database["CONN_HEALTH_CHECKS"]) == (60, True)
 
 
@@ -115,7 +117,7 @@ def test_a_postgresql_url_is_taken_apart(read):
         (
             "SECRET_KEY_FILE",
             "/no",
-            "SECRET_KEY_FILE: the secret key /no cannot be read: No such file or directory",
+            "SECRET_KEY_FILE: /no cannot be read: No such file or directory",
         ),
         ("DATA_DIR", "/dev/null/x", "DATA_DIR='/dev/null/x' cannot be used: Not a directory"),
     ],
@@ -141,6 +143,14 @@ def test_a_wrong_database_url_is_not_repeated_with_its_password(read, url, line)
     with pytest.raises(WrongSetting) as wrong:
         read(DATABASE_URL=url)
     assert str(wrong.value) == line
+
+
+def test_behind_a_pooler_nothing_is_left_on_a_connection(read):
+    url = "postgres://desk@db/desk"
+    assert read(DATABASE_URL=url, DATABASE_POOLER="on").database["DISABLE_SERVER_SIDE_CURSORS"] is True
+    assert read(DATABASE_URL=url, DATABASE_POOLER="off").database["DISABLE_SERVER_SIDE_CURSORS"] is False
+    with pytest.raises(WrongSetting, match=r"^DATABASE_POOLER is for PostgreSQL$"):
+        read(DATABASE_URL="", DATABASE_POOLER="on")
 
 
 def test_a_command_stops_with_code_2_and_one_line():
@@ -186,3 +196,10 @@ def test_processes_that_start_at_once_agree_on_a_new_secret_key(tmp_path):
 def test_the_deployment_check_is_clean_with_https():
     done = run("manage.py", "check", "--deploy", "--fail-level", "WARNING", HTTPS="1")
     assert done.returncode == 0, done.stderr
+
+
+def test_with_https_cookies_are_of_this_host_and_encrypted_alone():
+    told = "from llmgw_admin import settings as s; print(s.SESSION_COOKIE_NAME, s.SESSION_COOKIE_SECURE,"
+    told += " s.CSRF_COOKIE_NAME, s.CSRF_COOKIE_SECURE, s.SESSION_COOKIE_AGE)"
+    done = run("-c", told, HTTPS="1", SESSION_HOURS="2")
+    assert done.stdout.split() == ["__Host-sessionid", "True", "__Host-csrftoken", "True", "7200"]

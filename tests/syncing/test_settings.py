@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from llmgw_admin.environment import KubernetesEnvironment, WrongSetting, read_environment
+from llmgw_admin.environment import KubernetesEnvironment, read_environment
+from llmgw_admin.given import WrongSetting
 
 NAMES = ("KUBERNETES", "KUBECONFIG", "KUBERNETES_CONTEXT", "KUBERNETES_SERVICE_HOST")
 
