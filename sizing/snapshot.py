@@ -8,21 +8,23 @@ older than the last write that was committed before the question.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cached_property
 from threading import Lock
 from typing import Any
 
 from django.db import connection
 from django.db.models import Q
 
+from sizing import tally
 from sizing.domain.answer import Answer, answer
 from sizing.domain.catalog import Catalog, Question
 from sizing.domain.fleet import Fleet
 from sizing.domain.hardware import Hardware
+from sizing.domain.once import once
 from sizing.domain.overlay import Overlay
 from sizing.domain.specs import (
     GpuSpec,
@@ -64,10 +66,17 @@ class Snapshot:
     fleet: Fleet
     replica_names: Overlay[int, str]
     node_names: dict[int, str]
+    variant_names: dict[int, tuple[str, str]]
     answers: dict[Question, Answer] = field(default_factory=dict)
     supposing: dict[Question, Answer] = field(default_factory=dict)
+    read_at: float = field(default_factory=time.monotonic)
 
-    @cached_property
+    @property
+    def age_s(self) -> float:
+        """Since it was read. However old, it is current for as long as nothing is written."""
+        return time.monotonic() - self.read_at
+
+    @once
     def node_ids(self) -> dict[str, int]:
         """The ids of the nodes, by name."""
         return {name: pk for pk, name in self.node_names.items()}
@@ -80,7 +89,7 @@ class Snapshot:
             found = answer(self.catalog, self.fleet, question)
             if len(kept) >= most:
                 kept.clear()
-            kept[question] = found
+            found = kept.setdefault(question, found)  # where several ask at once, all wait for one search
         return found
 
 
@@ -111,10 +120,13 @@ def current() -> Snapshot:
         return kept
     with _lock:
         kept = _kept
+        begun, how = time.perf_counter(), "part"
         with consistent_reads():
             fresh = _patched(kept) if kept is not None else None
             if fresh is None:
-                fresh = _read(_newest())
+                fresh, how = _read(_newest()), "whole"
+        if fresh is not kept:
+            tally.took("llmgw_snapshot_build_seconds", time.perf_counter() - begun, read=how)
         _kept = fresh
         return fresh
 
@@ -132,7 +144,7 @@ def _newest() -> Revision | None:
 
 
 def _read(revision: Revision | None) -> Snapshot:
-    models, catalog = _read_catalog()
+    models, catalog, variant_names = _read_catalog()
     nodes = _read_nodes()
     replicas = _read_replicas()
     return Snapshot(
@@ -141,6 +153,7 @@ def _read(revision: Revision | None) -> Snapshot:
         fleet=Fleet.build(nodes.values(), models, replicas.values()),
         replica_names=Overlay({pk: spec.name for pk, spec in replicas.items()}),
         node_names={pk: spec.name for pk, spec in nodes.items()},
+        variant_names=variant_names,
     )
 
 
@@ -163,51 +176,72 @@ def _patched(kept: Snapshot) -> Snapshot | None:
         kinds.setdefault(kind, set()).add(row)
     if "all" in kinds:
         return None
-    catalog, fleet = kept.catalog, kept.fleet
+    catalog, fleet, variant_names = kept.catalog, kept.fleet, kept.variant_names
     replica_names, node_names = kept.replica_names, kept.node_names
-    hardware: Hardware | None = None
+    rebuilt: Hardware | None = None
     if "catalog" in kinds:
-        models, catalog = _read_catalog()
-        if {m.name: m for m in models} != fleet.models:
-            hardware = fleet.hardware
-    if "node" in kinds:
-        nodes = _read_nodes(kinds["node"])
-        node_names = {pk: n for pk, n in node_names.items() if pk not in kinds["node"]}
-        node_names |= {pk: spec.name for pk, spec in nodes.items()}
-        if len(set(node_names.values())) != len(node_names):
-            return None
-        stay = {n.name: n for n in fleet.hardware.nodes if n.name in set(node_names.values())}
-        hardware = Hardware((stay | {n.name: n for n in nodes.values()}).values())
+        _, catalog, variant_names = _read_catalog()
+        if any(variant_names.get(pk, name) != name for pk, name in kept.variant_names.items()):
+            return None  # what replicas run has another name now
+        if catalog.models != fleet.models:
+            try:
+                fleet = fleet.on_catalog(catalog.models)
+            except KeyError:
+                return None
     touched = kinds.get("replica", set())
     if "node" in kinds:
+        nodes = _read_nodes(kinds["node"])
+        same = all(pk in nodes and nodes[pk].name == node_names.get(pk) for pk in kinds["node"])
+        other = fleet.with_nodes(nodes.values()) if same else None
+        if other is not None:
+            fleet = other
+        else:
+            node_names = {pk: n for pk, n in node_names.items() if pk not in kinds["node"]}
+            node_names |= {pk: spec.name for pk, spec in nodes.items()}
+            names = set(node_names.values())
+            if len(names) != len(node_names):
+                return None
+            stay = {n.name: n for n in fleet.hardware.nodes if n.name in names}
+            rebuilt = Hardware((stay | {n.name: n for n in nodes.values()}).values())
         # A GPU may have another index now, or stand on another node, with the replicas that hold it.
         there = Placement.objects.filter(gpu__node_id__in=kinds["node"])
         touched = touched | set(there.values_list("replica_id", flat=True))
     replicas = _read_replicas(touched) if touched else {}
-    if hardware is not None:
-        gone = {replica_names[pk] for pk in touched if pk in replica_names}
-        specs = {name: held.spec for name, held in fleet.replicas.items() if name not in gone}
-        specs |= {spec.name: spec for spec in replicas.values()}
+    touched = {pk for pk in touched if not _stands(replicas.get(pk), replica_names.get(pk), fleet)}
+    gone = [replica_names[pk] for pk in touched if pk in replica_names]
+    come = [replicas[pk] for pk in touched if pk in replicas]
+    if rebuilt is not None:
+        left = set(gone)
+        specs = {name: held.spec for name, held in fleet.replicas.items() if name not in left}
+        specs |= {spec.name: spec for spec in come}
         try:
-            fleet = Fleet.on(hardware, catalog.models, specs.values())
+            fleet = Fleet.on(rebuilt, catalog.models, specs.values())
         except KeyError:
             return None
     elif touched:
-        fleet = fleet.with_replicas(
-            removed=[replica_names[pk] for pk in touched if pk in replica_names], added=replicas.values()
-        )
+        fleet = fleet.with_replicas(removed=gone, added=come)
     if touched:
         renamed = {pk: replicas[pk].name if pk in replicas else None for pk in touched}
         replica_names = replica_names.changed(renamed)
         if len(replica_names) != len(fleet.replicas):
             return None
-    return Snapshot(revision, catalog, fleet, replica_names, node_names)
+    return Snapshot(revision, catalog, fleet, replica_names, node_names, variant_names)
 
 
-def _read_catalog() -> tuple[list[ModelSpec], Catalog]:
+def _stands(now: ReplicaSpec | None, name: str | None, fleet: Fleet) -> bool:
+    """Whether a replica is what it was: a node's change names all that are on it."""
+    return now is not None and now.name == name and fleet.replicas[name].spec == now
+
+
+def _read_catalog() -> tuple[list[ModelSpec], Catalog, dict[int, tuple[str, str]]]:
+    """The models, the catalog, and by the id of a variant its model's name and its own."""
     variants: dict[int, list[VariantSpec]] = {}
-    for row in Variant.objects.order_by("model_id", "position", "id"):
-        variants.setdefault(row.model_id, []).append(variant_spec(row))
+    rows = ServedModel.objects.select_related("default_profile").order_by("name")
+    model_names = {row.pk: row.name for row in rows}
+    names = {}
+    for of in Variant.objects.order_by("model_id", "position", "id"):
+        variants.setdefault(of.model_id, []).append(variant_spec(of))
+        names[of.pk] = model_names[of.model_id], of.name
     models = [
         ModelSpec(
             name=row.name,
@@ -219,13 +253,13 @@ def _read_catalog() -> tuple[list[ModelSpec], Catalog]:
             workload=row.workload,
             variants=tuple(variants.get(row.pk, ())),
         )
-        for row in ServedModel.objects.select_related("default_profile").order_by("name")
+        for row in rows
     ]
     profiles = [
         ProfileSpec(name=name, refresh_every_h=every)
         for name, every in BenchProfile.objects.order_by("name").values_list("name", "refresh_every_h")
     ]
-    return models, Catalog.of(models, profiles, _read_measurements())
+    return models, Catalog.of(models, profiles, _read_measurements()), names
 
 
 def _read_measurements() -> Iterator[MeasurementSpec]:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
 from typing import Any, TypeVar
 
 from sizing.domain.blocked import blocked_sentences
@@ -14,6 +13,7 @@ from sizing.domain.catalog import Catalog, Question, unmet_words
 from sizing.domain.changes import Change, Trial
 from sizing.domain.fleet import Fleet
 from sizing.domain.node_table import NodeTable
+from sizing.domain.once import once
 from sizing.domain.placing import Plan, place
 from sizing.domain.preemption import Preemption
 from sizing.domain.preemption.ledger import without
@@ -40,7 +40,7 @@ class Answer:
     question: Question
     count: Count
 
-    @cached_property
+    @once
     def reach(self) -> Reach:
         """What of it can be had, and who would have to stop; looked for when it is asked for."""
         return reach_of(self.fleet, self.count, again=True)
@@ -86,7 +86,7 @@ class Answer:
         """Why it does not fit, in sentences; empty where it does."""
         return self._explained[0]
 
-    @cached_property
+    @once
     def _explained(self) -> tuple[list[str], list[Change], Change | None]:
         if self.fits:
             return [], [], None
@@ -98,7 +98,7 @@ class Answer:
         told = [draining, *changes] if draining else changes
         return [*sentences, *map(str, told)], changes, draining
 
-    @cached_property
+    @once
     def reasons(self) -> list[str]:
         """Codes of rules of the model that bind."""
         if self.fits:
@@ -154,7 +154,7 @@ class Answer:
         measured = self.count.measurement
         return self._outdated or too_old(measured.measured_at, self.catalog.profiles[measured.profile], now)
 
-    @cached_property
+    @once
     def _outdated(self) -> str | None:
         """What changed since the measurement: it looks at every running replica, so it is kept."""
         return cause_of(self.count.measurement, self.count.variant, self.fleet)
@@ -249,7 +249,7 @@ class Answer:
             form["bound"] = asdict(found.bound)
         return form
 
-    @cached_property
+    @once
     def _stopped(self) -> list[dict[str, Any]]:
         """The models that would lose replicas, by name; kept, for it looks at all of their replicas."""
         victims, models = self.reach.victims, self.fleet.models

@@ -195,7 +195,7 @@ _WORDS = {
 
 def _takes(now: Survey, nodes: Ints) -> str:
     taken = now.taken[nodes]
-    one = int(taken.max()) == 1
+    one = max(taken.tolist()) == 1
     each = " each" if len(nodes) > 1 else ""
     takes = "takes" if len(nodes) == 1 else "take"
     if now.variant.nodes > 1:
@@ -246,10 +246,10 @@ def _taints(now: Survey, nodes: Ints) -> list[str]:
 
 def _span(values: Ints) -> str:
     """`3` or `2 to 5`; -1, which stands for unknown, is left out."""
-    known = values[values >= 0]
-    if not len(known):
+    known = [value for value in values.tolist() if value >= 0]  # mostly one: of a node in a table
+    if not known:
         return "an unknown number"
-    low, high = int(known.min()), int(known.max())
+    low, high = min(known), max(known)
     return number(low) if low == high else f"{number(low)} to {number(high)}"
 
 

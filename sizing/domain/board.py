@@ -156,7 +156,7 @@ def _kinds(hardware: Hardware) -> _Kinds:
             np.array(types, dtype=np.int64),
         )
 
-    return hardware.memo("board kinds", compute)
+    return hardware.memo(("board kinds",), compute)
 
 
 def _of_type(hardware: Hardware, gpu_type: str | None) -> Bools:
@@ -178,7 +178,8 @@ def _holding(fleet: Fleet, model: str) -> Bools:
                 there[list(fleet.replicas[spec.name].nodes)] = True
         return there
 
-    return fleet.memo(("board holding", model), compute)
+    # What is no model's name is not kept: anybody may ask for any.
+    return fleet.memo(("board holding", model), compute) if model in fleet.models else compute()
 
 
 def _parts(kinds: _Kinds, by: By) -> Ints:

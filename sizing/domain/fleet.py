@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import count
+from threading import RLock
 from typing import Any, TypeVar
 
 import numpy as np
 
 from sizing.domain.claims import claim_mib
 from sizing.domain.hardware import Bools, Hardware, Ints
+from sizing.domain.once import found_once, once
 from sizing.domain.other_nodes import empty
 from sizing.domain.overlay import Overlay
 from sizing.domain.specs import (
@@ -90,7 +91,8 @@ class Fleet:
         self._by_model = by_model
         self._usage = usage
         self._memo: dict[Hashable, Any] = {} if memo is None else memo
-        self._kept: dict[str, dict[Hashable, Any]] = {}
+        self._kept: dict[str, tuple[dict[Hashable, Any], dict[Hashable, RLock]]] = {}
+        self._finding: dict[Hashable, RLock] = {}  # for the memo
         self._serving: dict[str, tuple[ReplicaSpec, ...]] = {}
         self._variants: dict[str, Counter[str]] = {}
         # The memo of a fleet before this one, and the names of the replicas in which they differ.
@@ -183,19 +185,48 @@ class Fleet:
 
     def as_if(self, nodes: Iterable[int], told: bool = False, **flags: bool) -> Fleet:
         """The fleet as if some nodes, by number, were other than they are (see `Hardware.as_if`)."""
-        return Fleet(
-            self.hardware.as_if(nodes, told, **flags),
-            self.models,
-            self._replicas,
-            self._by_model,
-            self._usage,
-            self._memo,
-            self._origin,
+        return self._of_same_replicas(self.hardware.as_if(nodes, told, **flags))
+
+    def with_nodes(self, nodes: Iterable[NodeSpec]) -> Fleet | None:
+        """The fleet with some nodes as these specs say; None where that moves GPUs (see
+        `Hardware.with_changed`)."""
+        changed = list(nodes)
+        hardware = self.hardware.with_changed(changed)
+        if hardware is None:
+            return None
+        numbers = [hardware.node_number[node.name] for node in changed]
+        there = [place for number in numbers for place in hardware.position[number].values()]
+        return self._of_same_replicas(hardware)._carry_over(self, there)
+
+    def _of_same_replicas(self, hardware: Hardware) -> Fleet:
+        """What the replicas hold depends on the layout of the GPUs alone, so it stays."""
+        other = Fleet(
+            hardware, self.models, self._replicas, self._by_model, self._usage, self._memo, self._origin
         )
+        other._serving, other._variants = dict(self._serving), dict(self._variants)
+        return other
 
     def with_models(self, models: Mapping[str, ModelSpec]) -> Fleet:
-        """The fleet as if its models had other limits; their variants must be the same."""
-        return Fleet(self.hardware, models, self._replicas, self._by_model, self._usage)
+        """The fleet as if its models had other limits; models that run must have the same variants."""
+        memo, origin = (self._memo, self._origin) if self._ranks_same(models) else (None, None)
+        other = Fleet(self.hardware, models, self._replicas, self._by_model, self._usage, memo, origin)
+        other._serving, other._variants = dict(self._serving), dict(self._variants)
+        return other._carry_over(self, [])
+
+    def _ranks_same(self, models: Mapping[str, ModelSpec]) -> bool:
+        """Whether models of these names have the priorities and variants that they have here."""
+        same = models.keys() == self.models.keys()
+        return same and all(
+            (model.priority, model.variants) == (models[name].priority, models[name].variants)
+            for name, model in self.models.items()
+        )
+
+    def on_catalog(self, models: Mapping[str, ModelSpec]) -> Fleet:
+        """The fleet with these models as they are now; KeyError where replicas run what is gone."""
+        running = (name for name, replicas in self._by_model.items() if replicas)
+        if all(name in models and models[name].variants == self.models[name].variants for name in running):
+            return self.with_models(models)
+        return Fleet.on(self.hardware, models, [held.spec for held in self._replicas.values()])
 
     def with_empty_node(self, like: NodeSpec) -> Fleet:
         """The fleet with one more node of that kind (see `empty`), named after it: `gpu-a1 +1`.
@@ -241,36 +272,39 @@ class Fleet:
         compute: Callable[[], T],
         patch: Callable[[T, frozenset[str]], T] | None = None,
     ) -> T:
-        """A value that depends on the models, the replicas and their places alone, computed once;
-        callers must not write to it. `patch` makes it from that of a fleet which differs in the replicas
-        of some names only."""
-        found: T | None = self._memo.get(key)
-        if found is None:
-            before = None if self._origin is None else self._origin[0].get(key)
-            if before is None or patch is None or self._origin is None:
-                found = compute()
-            else:
-                found = patch(before, self._origin[1])
-            self._memo[key] = found
-            self._origin = None
-        return found
+        """A value that depends on the replicas, their places, and the names, priorities and variants of the
+        models alone, computed once; callers must not write to it.
+
+        patch: makes it from that of a fleet which differs in the replicas of some names only. At most one
+        kind of value has it.
+        """
+
+        def find() -> T:
+            if patch is None:
+                return compute()
+            origin, self._origin = self._origin, None
+            before = None if origin is None else origin[0].get(key)
+            return compute() if before is None or origin is None else patch(before, origin[1])
+
+        return found_once(self._memo, self._finding, key, find)
 
     def kept(self, kind: str, key: Hashable, compute: Callable[[], T], most: int) -> T:
         """A value that depends on this fleet as it is, of which the last `most` of a kind are kept; callers
         must not write to it."""
-        of_kind = self._kept.setdefault(kind, {})
-        found: T | None = of_kind.get(key)
-        if found is None:
+        of_kind, finding = self._kept.setdefault(kind, ({}, {}))
+
+        def find() -> T:
             found = compute()
             while len(of_kind) >= most:
-                of_kind.pop(next(iter(of_kind)), None)
-            of_kind[key] = found
-        return found
+                of_kind.pop(next(iter(list(of_kind)), None), None)  # a copy: others add meanwhile
+            return found
+
+        return found_once(of_kind, finding, key, find)
 
     def _origin_of(self, changed: frozenset[str]) -> tuple[dict[Hashable, Any], frozenset[str]] | None:
         """Where a fleet that differs from this one in a few replicas comes from."""
         memo, names = self._memo, changed
-        if not memo and self._origin is not None:
+        if self._origin is not None:  # not used yet
             memo, names = self._origin[0], self._origin[1] | changed
         return (memo, names) if memo and len(names) <= _MOST_PATCHED else None
 
@@ -328,17 +362,17 @@ class Fleet:
 
     # What is left ----------------------------------------------------------------------------
 
-    @cached_property
+    @once
     def free(self) -> Ints:
         """MiB left by GPU: memory − claims − used outside, never below 0; 0 where the memory is unknown."""
         return self._free(_ALL)
 
-    @cached_property
+    @once
     def free_healthy(self) -> Ints:
         """`free` of healthy GPUs, else 0."""
         return self._free_healthy(_ALL)
 
-    @cached_property
+    @once
     def unheld(self) -> Bools:
         """By GPU: nobody holds any of it."""
         return self._unheld(_ALL)
@@ -348,7 +382,7 @@ class Fleet:
         """By GPU: how many replicas hold it; callers must not write to it."""
         return self._usage.holders
 
-    @cached_property
+    @once
     def whole_free(self) -> Bools:
         """By GPU: a whole-GPU claim fits."""
         return self._whole_free(_ALL)
@@ -381,24 +415,24 @@ class Fleet:
                 self.__dict__[name] = values
         return self
 
-    @cached_property
+    @once
     def whole_free_in_group(self) -> Ints:
         """By group: how many GPUs a whole-GPU claim fits on."""
         return self.hardware.per_group(self.whole_free)
 
-    @cached_property
+    @once
     def cpu_left(self) -> Ints:
         """Host CPU by node, millicores, never below 0."""
         left: Ints = np.maximum(self.hardware.cpu - self._usage.cpu, 0)
         return left
 
-    @cached_property
+    @once
     def host_memory_left(self) -> Ints:
         """Host memory by node, MiB, never below 0."""
         left: Ints = np.maximum(self.hardware.host_memory - self._usage.host_memory, 0)
         return left
 
-    @cached_property
+    @once
     def pods_left(self) -> Ints:
         """Pods by node, never below 0."""
         left: Ints = np.maximum(self.hardware.pods - self._usage.pods, 0)

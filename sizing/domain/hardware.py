@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from copy import copy
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from sizing.domain.claims import claim_mib, fraction_below_need
 from sizing.domain.gpu_types import type_key
+from sizing.domain.once import once
 from sizing.domain.other_nodes import as_if
 from sizing.domain.specs import NodeSpec, Taint, VariantSpec
 from sizing.domain.taints import untolerated
@@ -30,6 +30,13 @@ UNLIMITED = np.int64(2**62)
 _MEMO_LIMIT = 2048
 
 _BY_GPU = ("memory", "known", "outside", "healthy", "partition")
+_HOST = ("cpu", "host_memory", "pods")
+_OF_OPEN_NODES = ("open", "group open")
+"""What is kept of hardware and depends on which nodes take something new."""
+
+_UNUSED_SETS = 64
+"""Of taints that no node has any more; with more than these it is built anew."""
+
 _BY_NODE = (
     "gpu_count",
     "ready",
@@ -50,7 +57,7 @@ class Hardware:
         self.node_number = {node.name: i for i, node in enumerate(self.nodes)}
         self.type_names: list[str] = []
         self._type_number: dict[str, int] = {}
-        self._memo: dict[Hashable, Any] = {}
+        self._memo: dict[tuple[Hashable, ...], Any] = {}
         self._build_gpus()
         self._build_nodes()
 
@@ -120,6 +127,9 @@ class Hardware:
             [taint_sets.setdefault(n.taints, len(taint_sets)) for n in self.nodes], dtype=np.int64
         )
         self.taint_sets = list(taint_sets)
+        self._build_labels()
+
+    def _build_labels(self) -> None:
         self._nodes_by_label: dict[tuple[str, str], list[int]] = {}
         self._label_keys: dict[str, list[int]] = {}
         for number, node in enumerate(self.nodes):
@@ -134,7 +144,7 @@ class Hardware:
             self.type_names.append(name)
         return self._type_number[key]
 
-    @cached_property
+    @once
     def mix(self) -> Ints:
         """By node: the number of its mix of GPU types and counts; nodes with the same GPUs have the same."""
         mixes: dict[tuple[tuple[int, int], ...], int] = {}
@@ -148,8 +158,12 @@ class Hardware:
             dtype=np.int64,
         )
 
-    def memo(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """A value that depends on the hardware alone, computed once; callers must not write to it."""
+    def memo(self, key: tuple[Hashable, ...], compute: Callable[[], T]) -> T:
+        """A value that depends on the hardware alone, computed once; callers must not write to it.
+
+        The first word of the key says what it is. Only what `_OF_OPEN_NODES` names may depend on the nodes'
+        flags, on what runs outside and on which GPUs are healthy.
+        """
         found: T | None = self._memo.get(key)
         if found is None:
             if len(self._memo) >= _MEMO_LIMIT:
@@ -186,12 +200,54 @@ class Hardware:
             other.nodes = tuple(specs)
         return other
 
+    def with_changed(self, nodes: Iterable[NodeSpec]) -> Hardware | None:
+        """The hardware with some nodes as these specs say, for what changes every minute; None where one is
+        new, or has other GPUs than before, so that not everything would keep its place."""
+        changed = {}
+        for node in nodes:
+            number = self.node_number.get(node.name)
+            if number is None or _layout(node) != _layout(self.nodes[number]):
+                return None
+            changed[number] = node
+        other = copy(self)
+        specs = list(self.nodes)
+        for number, node in changed.items():
+            specs[number] = node
+        other.nodes = tuple(specs)
+        if any(node.labels != self.nodes[n].labels for n, node in changed.items()):
+            other._memo = {}
+            other._build_labels()
+        else:
+            other._memo = {k: v for k, v in self._memo.items() if k[0] not in _OF_OPEN_NODES}
+        for name in ("ready", "schedulable", "stale", "running", "outside", "healthy", "taint_set", *_HOST):
+            setattr(other, name, getattr(self, name).copy())
+        other.taint_sets = list(self.taint_sets)
+        for number, node in changed.items():
+            other._take_over(number, node)
+        return other if len(other.taint_sets) <= len(other.nodes) + _UNUSED_SETS else None
+
+    def _take_over(self, number: int, node: NodeSpec) -> None:
+        self.ready[number], self.schedulable[number] = node.ready, node.schedulable
+        self.stale[number] = node.stale
+        self.running[number] = node.ready and node.schedulable and not node.stale
+        for name, value in zip(_HOST, (node.cpu_millis, node.memory_mib, node.pods), strict=True):
+            getattr(self, name)[number] = UNLIMITED if value is None else value
+        for gpu in node.gpus:
+            place = self.position[number][gpu.index]
+            self.outside[place], self.healthy[place] = gpu.used_outside_mib, gpu.healthy
+        if node.taints != self.taint_sets[self.taint_set[number]]:
+            if node.taints not in self.taint_sets:
+                self.taint_sets.append(node.taints)
+            self.taint_set[number] = self.taint_sets.index(node.taints)
+            self._memo = {k: v for k, v in self._memo.items() if k[0] != "tolerated"}
+
     def with_node(self, node: NodeSpec) -> Hardware:
         """The hardware with one more node. It stands behind all others, whatever its name, so that everything
         that is there keeps its place."""
         other, one, number = copy(self), Hardware([node]), len(self.nodes)
         other._memo = {}
-        other.__dict__.pop("mix", None)  # kept by the cached property
+        for name in ("mix", "_once"):  # what was found of the hardware as it is
+            other.__dict__.pop(name, None)
         other.nodes = (*self.nodes, node)
         other.node_number = self.node_number | {node.name: number}
         first = len(self.gpu_node)
@@ -342,3 +398,8 @@ class Hardware:
                 values if self.one_type_each else np.maximum.reduceat(values, self.node_first_group)
             )
         return most
+
+
+def _layout(node: NodeSpec) -> set[tuple[int, str, int | None, bool]]:
+    """What gives the GPUs of a node their places."""
+    return {(gpu.index, gpu.type, gpu.memory_mib, gpu.partition) for gpu in node.gpus}

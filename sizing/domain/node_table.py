@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from sizing.domain.blocked import say
 from sizing.domain.fleet import Fleet
 from sizing.domain.hardware import Ints
+from sizing.domain.once import once
 from sizing.domain.preemption import node_preemption
 from sizing.domain.preemption.nodes import NodePreemption
 from sizing.domain.reasons import LADDER, OPEN, RUNG, Survey, survey
@@ -28,7 +28,7 @@ class NodeTable:
     leaving: frozenset[str]
     freed: Fleet
 
-    @cached_property
+    @once
     def survey(self) -> Survey:
         """Every node's code and quantities."""
         return survey(self.fleet, self.count.variant)
@@ -81,7 +81,7 @@ class NodeTable:
         wanted = np.array([RUNG[code] for code in codes if code in RUNG], dtype=np.int64)
         return np.flatnonzero(np.isin(self.survey.rung, wanted))
 
-    @cached_property
+    @once
     def _then(self) -> Survey:
         """What `survey` finds once the victims have stopped."""
         return survey(self.freed, self.count.variant)

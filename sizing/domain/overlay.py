@@ -32,6 +32,12 @@ class Overlay(Mapping[K, V], Generic[K, V]):
             size += (value is not None) - (key in self)
         return Overlay(self._base, merged, size)
 
+    def differing(self, other: Overlay[K, V]) -> set[K]:
+        """The keys that have another object here than there, or none; cheap between copies of one mapping."""
+        shared = self._base is other._base
+        keys = self._changes.keys() | other._changes.keys() if shared else {*self, *other}
+        return {key for key in keys if self.get(key) is not other.get(key)}
+
     def __getitem__(self, key: K) -> V:
         if key in self._changes:
             value = self._changes[key]

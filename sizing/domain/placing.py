@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import overload
 
 import numpy as np
@@ -22,6 +21,7 @@ import numpy as np
 from sizing.domain.fleet import Fleet
 from sizing.domain.hardware import Ints
 from sizing.domain.joint import joint_plan
+from sizing.domain.once import once
 from sizing.domain.placement import contested, group_shares, host_cap, largest_rounds, slots
 from sizing.domain.specs import VariantSpec
 
@@ -44,7 +44,7 @@ class _Deal:
     def takers(self) -> int:
         return int(self._ends[-1]) // self.size if len(self.counts) else 0
 
-    @cached_property
+    @once
     def _ends(self) -> Ints:
         return np.cumsum(self.counts)
 
@@ -53,7 +53,7 @@ class _Deal:
         item = int(self._ends[place] - self.counts[place]) + ordinal
         return item // self.size if self._apart else item % self.takers
 
-    @cached_property
+    @once
     def _apart(self) -> bool:
         """Whether no place gives twice, so that neighbors can stay together."""
         return bool(self.counts.max() == 1)
@@ -105,7 +105,7 @@ class Plan(Sequence[Placed]):
     def __iter__(self) -> Iterator[Placed]:
         return map(self._placed, range(len(self)))
 
-    @cached_property
+    @once
     def shares(self) -> Ints:
         """By number of each node: the shares of replicas that it would take."""
         hardware = self.fleet.hardware
@@ -170,7 +170,7 @@ class Plan(Sequence[Placed]):
             _chosen(self._slots[there], size, _rounds(self._slots[there], size), shares), size
         )
 
-    @cached_property
+    @once
     def _slots(self) -> Ints:
         if self._variant.whole_gpu:
             return self.fleet.whole_free.astype(np.int64)

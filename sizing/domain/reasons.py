@@ -8,12 +8,12 @@ stopping of replicas can mend, and the codes' counts add up to the number of nod
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from sizing.domain.fleet import Fleet
 from sizing.domain.hardware import Bools, Hardware, Ints
+from sizing.domain.once import once
 from sizing.domain.placement import group_shares, takes_claim, within_host
 from sizing.domain.specs import WHOLE_GPU_OUTSIDE_LIMIT_MIB, VariantSpec
 
@@ -112,12 +112,12 @@ class Survey:
             return "nodes", self.partners, "need", variant.nodes
         return "", None, "", None
 
-    @cached_property
+    @once
     def largest_memory(self) -> Ints:
         """By node: the largest memory of its usable GPUs, MiB; -1 where it is unknown."""
         return self._largest(self.fleet.hardware.memory)
 
-    @cached_property
+    @once
     def largest_claim(self) -> Ints:
         """By node: the largest claim that the fraction makes on its usable GPUs, MiB."""
         fraction_alone = replace(self.variant, gpu_memory_mib=None)

@@ -7,13 +7,14 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TransactionTestCase
 
 from sizing import snapshot
+from sizing.domain.preemption.ledger import ledger
 from sizing.models import BenchProfile, Gpu, Node, Placement, Replica, ServedModel, Variant
 from sizing.snapshot import Snapshot
 from tests import builders
@@ -40,6 +41,7 @@ def read_anew() -> Snapshot:
 
 
 KINDS = ["start", "stop", "state", "priority", "rename", "move", "cordon", "gpu", "variant", "node", "gone"]
+KINDS += ["limits", "labels", "swap"]
 STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 5)), min_size=1, max_size=8)
 
 
@@ -89,11 +91,49 @@ def write(kind: str, number: int) -> None:
         Gpu.objects.filter(index=number % 3).update(used_outside_mib=number * 1000)
     elif kind == "variant":
         Variant.objects.filter(name="share").update(gpu_memory_mib=10000 + number)
+    elif kind == "limits":
+        ServedModel.objects.update(priority=number % 2, min_replicas=number, max_replicas=number or None)
+    elif kind == "labels" and node is not None:
+        Node.objects.filter(pk=node.pk).update(labels={"zone": str(number)})
+    elif kind == "swap":
+        swap_names()
     elif kind == "node":
         builders.node(f"added-{uuid4()}", gpus=number)
     elif kind == "gone" and node is not None:
         Placement.objects.filter(gpu__node=node).delete()
         node.delete()
+
+
+def swap_names() -> None:
+    """Each variant gets the other's name, in one commit."""
+    one, two = Variant.objects.order_by("id")
+    with transaction.atomic():
+        for variant, name in ((one, "between"), (two, one.name), (one, two.name)):
+            Variant.objects.filter(pk=variant.pk).update(name=name)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_variants_that_swapped_their_names_are_run_by_the_others_replicas() -> None:
+    llama = builders.model()
+    variants = [builders.variant(llama, name, gpus=1) for name in ("a", "b")]
+    builders.replica("r", variants[0], builders.node(gpus=2), (0,), state="ready")
+    assert snapshot.current().fleet.serving_by_variant("llama") == {"a": 1}
+    swap_names()
+    assert snapshot.current().fleet.serving_by_variant("llama") == {"b": 1}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("change", [{"schedulable": False}, {"ready": False}, {"labels": {"zone": "a"}}])
+def test_a_node_that_changes_leaves_all_that_is_known_of_its_replicas(change: dict[str, Any]) -> None:
+    tp1 = builders.variant(builders.model(), "tp1", gpus=1)
+    node = builders.node(gpus=2)
+    builders.replica("r", tp1, node, (0,))
+    before = snapshot.current()
+    known = ledger(before.fleet)
+    Node.objects.filter(pk=node.pk).update(**change)
+    after = snapshot.current()
+    assert after.revision != before.revision
+    assert ledger(after.fleet) is known
 
 
 @pytest.mark.django_db(transaction=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any
 from urllib.parse import urlencode
 from weakref import WeakKeyDictionary
@@ -20,6 +21,7 @@ from sizing.admin.board.targets import PAGE as TARGETS_PAGE
 from sizing.admin.picture import Kind, draw, hues, legend, model_key, row_of
 from sizing.domain.board import By, Counts, Group
 from sizing.domain.fleet import Fleet
+from sizing.domain.once import found_once
 from sizing.domain.wording import names, number, plural
 from sizing.models import ClusterImport, InventoryLoad, Node
 from sizing.services.board import Board
@@ -81,19 +83,18 @@ def fleet_part(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-_drawn: WeakKeyDictionary[Fleet, dict[tuple[str, ...], dict[str, Any]]] = WeakKeyDictionary()
+_Views = tuple[dict[tuple[str, ...], dict[str, Any]], dict[tuple[str, ...], RLock]]
+
+_drawn: WeakKeyDictionary[Fleet, _Views] = WeakKeyDictionary()
 """What was said of a fleet, by what was asked: a board is looked at more often than its fleet changes."""
 
 
 def _kept(now: Snapshot, asked: dict[str, str]) -> dict[str, Any]:
-    of_fleet = _drawn.setdefault(now.fleet, {})
+    of_fleet, looking = _drawn.setdefault(now.fleet, ({}, {}))
     key = tuple(asked.values())
-    found = of_fleet.get(key)
-    if found is None:
-        if len(of_fleet) >= VIEWS_KEPT:
-            of_fleet.clear()
-        found = of_fleet[key] = _looked(now, asked)
-    return found
+    if key not in of_fleet and len(of_fleet) >= VIEWS_KEPT:
+        of_fleet.clear()
+    return found_once(of_fleet, looking, key, lambda: _looked(now, asked))
 
 
 def _looked(now: Snapshot, asked: dict[str, str]) -> dict[str, Any]:

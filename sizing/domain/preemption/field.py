@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from sizing.domain.fleet import Fleet
 from sizing.domain.hardware import Bools, Ints
+from sizing.domain.once import once
 from sizing.domain.placement import room
 from sizing.domain.preemption.ledger import Ledger, ledger
 from sizing.domain.specs import ModelSpec, VariantSpec
@@ -45,7 +45,7 @@ class Field:
     def _gain(self, stopped: Bools) -> int:
         return room(self.ledger.without(self.fleet, stopped), self.variant) - self.room_now
 
-    @cached_property
+    @once
     def most(self) -> int:
         """What stopping all candidates gives, whatever their minima are."""
         return self._gain(self.candidates)
@@ -56,7 +56,7 @@ class Field:
             self.gains[priority] = self._gain(self.up_to(priority))
         return min(self.gains[priority], most)
 
-    @cached_property
+    @once
     def allowed(self) -> Bools:
         """As many candidates as may be stopped at once, the first among equals of each model."""
         book = self.ledger

@@ -10,12 +10,12 @@ topology domain.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from sizing.domain.fleet import Fleet
 from sizing.domain.hardware import Bools, Ints
+from sizing.domain.once import once
 from sizing.domain.placement import group_shares, host_cap, largest_rounds, slots
 from sizing.domain.preemption.field import Field
 from sizing.domain.preemption.ledger import total
@@ -246,7 +246,7 @@ class Layout:
         self.cells = _only(cells, in_cells[cell_group])
         return in_cells
 
-    @cached_property
+    @once
     def host_left(self) -> tuple[Ints, Ints, Ints]:
         """By node: host CPU, memory and pods that are left, below 0 where it is overcommitted; huge where a
         quantity is not accounted."""
@@ -261,7 +261,7 @@ class Layout:
             pods - np.bincount(book.node, minlength=nodes),
         )
 
-    @cached_property
+    @once
     def claim_mib(self) -> Ints:
         """By GPU: what a replica that shares GPUs claims there; 0 where none fits."""
         variant = self.variant
@@ -269,7 +269,7 @@ class Layout:
             return np.full(len(self.hardware.memory), variant.gpu_memory_mib, dtype=np.int64)
         return self.hardware.claims(variant)
 
-    @cached_property
+    @once
     def left_mib(self) -> Ints:
         """By GPU: memory − claims − used outside, below 0 where it is overcommitted."""
         book, hardware = self.field.ledger, self.hardware

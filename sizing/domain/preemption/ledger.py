@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -103,9 +103,15 @@ def total(place: Ints, values: Ints, length: int) -> Ints:
 
 def ledger(fleet: Fleet) -> Ledger:
     """The fleet's ledger, made once for the same replicas; where few of them changed, from the one before."""
-    return fleet.memo(
+    found = fleet.memo(
         "ledger", lambda: ledger_of(fleet, fleet.replicas), lambda old, names: patched(fleet, old, names)
     )
+    models = _models(fleet)
+    return found if found.models == models else replace(found, models=models)  # they have other limits
+
+
+def _models(fleet: Fleet) -> list[ModelSpec]:
+    return [fleet.models[name] for name in sorted(fleet.models)]
 
 
 def patched(fleet: Fleet, old: Ledger, names: Iterable[str]) -> Ledger:
@@ -181,7 +187,7 @@ def ledger_of(fleet: Fleet, replicas: Mapping[str, Held]) -> Ledger:
     names = sorted(name for name, held in replicas.items() if held.spec.state in HOLDING_STATES)
     held = [replicas[name] for name in names]
     specs = [h.spec for h in held]
-    models = [fleet.models[name] for name in sorted(fleet.models)]
+    models = _models(fleet)
     number = {model.name: i for i, model in enumerate(models)}
     model = _ints([number[s.model] for s in specs])
     started = np.array([-np.inf if s.started_at is None else s.started_at.timestamp() for s in specs])

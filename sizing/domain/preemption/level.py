@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from math import ceil, floor, gcd
 
 import numpy as np
 
 from sizing.domain.hardware import Bools, Ints
+from sizing.domain.once import once
 from sizing.domain.preemption.classes import Classes, classes, expand
 from sizing.domain.preemption.layout import Layout
 from sizing.domain.preemption.options import Weights, kinds
@@ -127,7 +127,7 @@ class Level:
         column = np.concatenate((rounds, [self.got]))
         program.row(layout.field.room_now, INFINITY, column, np.concatenate((np.ones(pools), [-1])))
 
-    @cached_property
+    @once
     def reach(self) -> int:
         """At most so many replicas, by the relaxation; all of them where gains simply add up."""
         if self.additive:
@@ -195,7 +195,7 @@ class Level:
                 break
         return Outcome(best.values, -INFINITY, False)
 
-    @cached_property
+    @once
     def _gain(self) -> Floats:
         cost = np.zeros(self.program.width)
         cost[self.got] = 1
