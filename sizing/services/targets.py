@@ -14,7 +14,9 @@ from sizing.domain.answer import Answer
 from sizing.domain.catalog import Question as DomainQuestion
 from sizing.domain.catalog import QuestionError
 from sizing.domain.demand import parse_rate, parse_utilization
+from sizing.services.answers import Asker, note
 from sizing.services.errors import DeskError
+from sizing.snapshot import Snapshot
 
 PARAMETERS = ("tokens_per_sec", "profile", "variant", "utilization", "as_if", "explain")
 _STATUS = {"not_found": 404}
@@ -100,8 +102,8 @@ def _single(params: Mapping[str, Sequence[str]], name: str) -> str | None:
     return values[0] if values else None
 
 
-def find_answer(question: Question) -> Answer:
-    """The answer as a domain value; DeskError where there is none."""
+def find(question: Question) -> tuple[Answer, Snapshot]:
+    """The answer as a domain value, and the snapshot that it rests on; DeskError where there is none."""
     plain = DomainQuestion(
         question.model,
         question.tokens_per_sec,
@@ -110,13 +112,25 @@ def find_answer(question: Question) -> Answer:
         question.utilization,
         question.as_if,
     )
+    current = snapshot.current()
     try:
-        return snapshot.current().answer(plain)
+        return current.answer(plain), current
     except QuestionError as refused:
         status = _STATUS.get(refused.code, 400)
         raise DeskError(refused.message, code=refused.code, status=status) from refused
 
 
-def ask(question: Question) -> dict[str, Any]:
-    """The answer in its public form; DeskError where there is none."""
-    return find_answer(question).as_dict(timezone.now(), explain_nodes=question.explain_nodes)
+def find_answer(question: Question) -> Answer:
+    """The answer as a domain value; DeskError where there is none."""
+    return find(question)[0]
+
+
+def ask(question: Question, asker: Asker | None = None) -> dict[str, Any]:
+    """The answer in its public form, with the id that it is kept by for who asks; DeskError where there is
+    none."""
+    answer, current = find(question)
+    now = timezone.now()
+    form = answer.as_dict(now, explain_nodes=question.explain_nodes)
+    if asker is not None and (kept := note(answer, current, asker, now)):
+        form["answer_id"] = str(kept)
+    return form

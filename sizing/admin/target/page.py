@@ -8,6 +8,8 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
 
 from sizing import snapshot
 from sizing.admin.measured import asking
@@ -17,9 +19,14 @@ from sizing.admin.target.saving import save, saving_part
 from sizing.admin.target.sheet import node_sheet
 from sizing.admin.target.supposed import banner
 from sizing.domain.answer import Answer
+from sizing.models import Answer as KeptAnswer
 from sizing.models import Measurement, ServedModel
+from sizing.services.answers import Asker, note
 from sizing.services.errors import DeskError
 from sizing.services.targets import Question, find_answer, parse_question
+
+TYPING = "X-Typing"
+"""A header of what `target.js` asks while the question is still being typed."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,7 @@ def asked_page(model_admin: Any, request: HttpRequest, model: ServedModel) -> Ht
     outcome = answer_of(model, params) if params else Outcome()
     if outcome.answer is not None and request.GET.get("format") == "csv":
         return node_sheet(outcome.answer)
+    kept = kept_part(request, outcome.answer) if outcome.answer is not None else {}
     return TemplateResponse(
         request,
         "admin/sizing/servedmodel/target.html",
@@ -68,8 +76,19 @@ def asked_page(model_admin: Any, request: HttpRequest, model: ServedModel) -> Ht
             "original": model,
             **form_part(model.name, params),
             **outcome_part(model_admin, request, model, params, outcome),
+            **kept,
         },
     )
+
+
+def kept_part(request: HttpRequest, answer: Answer) -> dict[str, Any]:
+    """Have the answer kept, and where it is to be seen. What is asked while one types is no question yet."""
+    if request.headers.get(TYPING):
+        return {}
+    asker = Asker(KeptAnswer.Channel.PAGE, request.user)
+    pk = note(answer, snapshot.current(), asker, timezone.now())
+    may_look = pk is not None and request.user.has_perm("sizing.view_answer")
+    return {"kept_url": reverse("admin:sizing_answer_change", args=[pk])} if may_look else {}
 
 
 def answer_of(model: ServedModel, params: Params) -> Outcome:

@@ -14,7 +14,10 @@ from sizing.domain.answer import Answer
 from sizing.domain.supposing import FORMS, in_words
 from sizing.domain.wording import names, number, plural
 from sizing.management.desk_command import DeskCommand
-from sizing.services.targets import find_answer, parse_question
+from sizing.models import Answer as AnswerRow
+from sizing.services import answers
+from sizing.services.answers import Asker
+from sizing.services.targets import find, parse_question
 
 _PIPE_WIDTH = 120
 VICTIMS_SHOWN = 20
@@ -54,12 +57,16 @@ class Command(DeskCommand):
         }
         if options["as_if"]:
             params["as_if"] = options["as_if"]
-        answer = find_answer(parse_question(options["model"], params))
+        answer, current = find(parse_question(options["model"], params))
+        now = timezone.now()
+        kept = answers.note(answer, current, Asker(AnswerRow.Channel.COMMAND), now)
         if options["json"]:
-            form = answer.as_dict(timezone.now(), explain_nodes=options["nodes"])
+            form = answer.as_dict(now, explain_nodes=options["nodes"])
+            form |= {"answer_id": str(kept)} if kept else {}
             self.stdout.write(json.dumps(form, indent=2, ensure_ascii=False))
         else:
             self._show(answer, options["nodes"])
+        answers.flush()
         if not answer.fits:
             raise SystemExit(1)
 

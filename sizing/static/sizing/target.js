@@ -9,16 +9,17 @@ const part = document.getElementById("answer-part");
 const said = document.getElementById("answer-status");
 
 let shown = question();
+let meant = shown;  // the last question that was not only half typed: its answer is kept
 let shownAt = Date.now();
 let timer = 0;
 let running = null;
 
-form.addEventListener("input", () => later(TYPING_MS));
-form.addEventListener("change", () => later(0));
+form.addEventListener("input", () => later(TYPING_MS, true));
+form.addEventListener("change", () => later(0, false));
 form.addEventListener("submit", stop);
 // Who comes back to a page left open reads what is true now.
 document.addEventListener("visibilitychange", () => {
-  if (!document.hidden && part.querySelector("#answer") && Date.now() - shownAt > OLD_MS) ask(true);
+  if (!document.hidden && part.querySelector("#answer") && Date.now() - shownAt > OLD_MS) ask(false, true);
 });
 
 // The question's query string as a link has it: without what is left empty.
@@ -28,9 +29,9 @@ function question() {
   return query.toString();
 }
 
-function later(wait) {
+function later(wait, typing) {
   stop();
-  timer = setTimeout(ask, wait, false);
+  timer = setTimeout(ask, wait, typing, false);
 }
 
 function stop() {
@@ -40,21 +41,24 @@ function stop() {
   part.removeAttribute("aria-busy");
 }
 
-async function ask(again) {
+async function ask(typing, again) {
   const query = question();
-  if (!form.elements.tokens_per_sec.value.trim() || (query === shown && !again)) return;
+  const known = query === shown && (typing || query === meant);
+  if (!form.elements.tokens_per_sec.value.trim() || (known && !again)) return;
   stop();
   const mine = running = new AbortController();
   part.setAttribute("aria-busy", "true");
   try {
     // As it was asked last, the same nodes stay picked.
     const url = query === shown ? location.href : `${location.pathname}?${query}`;
-    const answer = await fetch(url, { signal: mine.signal, cache: "no-store", redirect: "error" });
+    const headers = typing ? { "X-Typing": "1" } : {};
+    const answer = await fetch(url, { headers, signal: mine.signal, cache: "no-store", redirect: "error" });
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     const found = new DOMParser().parseFromString(await answer.text(), "text/html");
     show(found.getElementById("answer-part"));
     if (query !== shown && part.querySelector("#answer")) history.replaceState(null, "", url);
     shown = query;
+    if (!typing) meant = query;
     shownAt = Date.now();
   } catch (error) {
     if (error.name === "AbortError") return;
