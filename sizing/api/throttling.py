@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any
 
 from django.conf import settings
 from django.core.cache import cache
+from redis.exceptions import RedisError
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
+logger = logging.getLogger(__name__)
+
 WINDOW_S = 60
 ANONYMOUS_A_MINUTE = 30
+AWAY_S = 5.0
+"""A cache that was away is not asked again for so long: one that hangs would hold up every request."""
+
+_away_until = 0.0
 
 
 class _Window(BaseThrottle):
@@ -69,7 +77,22 @@ class AnonymousThrottle(_Window):
 
 
 def _count(key: str) -> int:
-    """Add one and give the count; the key outlives its window a little."""
+    """Add one and give the count; the key outlives its window a little. 0 where the cache is away.
+
+    Who may do what does not hang on it, so that a cache that is away holds up nobody.
+    """
+    global _away_until
+    if time.monotonic() < _away_until:
+        return 0
+    try:
+        return _counted(key)
+    except (RedisError, OSError) as error:
+        _away_until = time.monotonic() + AWAY_S
+        logger.warning("requests are not counted, the cache is away: %s", " ".join(str(error).split()))
+        return 0
+
+
+def _counted(key: str) -> int:
     if cache.add(key, 1, timeout=2 * WINDOW_S):
         return 1
     try:

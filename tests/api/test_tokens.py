@@ -8,12 +8,17 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.db import OperationalError, connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from sizing.models import ApiToken
+from sizing.models import ApiToken, Node
+from sizing.services import token_uses
+from tests import builders
 
 
 def ask(header: str) -> Any:
@@ -74,6 +79,95 @@ def test_a_user_who_is_not_active_is_a_401(token: str) -> None:
     assert ask(f"Bearer {token}").status_code == 401
 
 
+def test_a_token_that_reads_only_looks_and_changes_nothing(db: None) -> None:
+    User.objects.create_superuser("ada", password="x")
+    builders.node("gpu-1")
+    out = StringIO()
+    call_command("create_token", "ada", "--label", "board", "--read-only", stdout=out)
+    client = APIClient(headers={"authorization": f"Bearer {out.getvalue().strip()}"})
+    for method in ("get", "head", "options"):
+        assert getattr(client, method)("/api/v1/nodes").status_code == 200
+    for method in ("post", "put", "patch", "delete"):
+        for path in ("/api/v1/nodes", "/api/v1/nodes/gpu-1", "/api/v1/inventory", "/api/v1/models/m/refresh"):
+            answer = getattr(client, method)(path, {})
+            said = f"this token may only read (GET, HEAD, OPTIONS), not {method.upper()}"
+            assert (answer.status_code, answer.json()) == (403, {"error": said, "code": "forbidden"})
+    assert Node.objects.get().name == "gpu-1"
+
+
+def test_a_revoked_token_is_a_401_and_stays_to_be_seen(token: str) -> None:
+    out = StringIO()
+    call_command("revoke_token", token[:12], stdout=out)
+    assert out.getvalue() == f"revoked ci job ({token[:15]}…)\n"
+    answer = ask(f"Bearer {token}")
+    assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
+    row = ApiToken.objects.get()
+    assert row.revoked_at is not None
+    told = LogEntry.objects.latest("pk")
+    assert (told.object_repr, told.get_change_message()) == (str(row), "Changed revoked.")
+    call_command("revoke_token", token, stdout=out)
+    assert out.getvalue().endswith("nothing to revoke: no such token lets anybody in\n")
+    assert ApiToken.objects.get().revoked_at == row.revoked_at
+
+
+def test_all_tokens_of_a_user_are_revoked_at_once(token: str) -> None:
+    User.objects.create_superuser("eve", password="x")
+    other = StringIO()
+    call_command("create_token", "eve", "--label", "x", stdout=other)
+    call_command("revoke_token", "--user", "ada", stdout=StringIO())
+    assert ask(f"Bearer {token}").status_code == 401
+    assert ask(f"Bearer {other.getvalue().strip()}").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give either the beginning of a token or --user USER"),
+        (["llmgw_abcdef", "--user", "ada"], "give either the beginning of a token or --user USER"),
+        (["llmgw_abc"], "give at least the first 10 signs of the token"),
+        (["llmgw_zzzzzz"], 'no token begins with "llmgw_zzzzzz"'),
+        (["--user", "bob"], 'no user "bob"'),
+    ],
+)
+def test_a_wrong_revocation_is_one_line(token: str, arguments: list[str], message: str) -> None:
+    err = StringIO()
+    with pytest.raises(SystemExit) as stopped:
+        call_command("revoke_token", *arguments, stderr=err)
+    assert (stopped.value.code, err.getvalue()) == (2, message + "\n")
+    assert ask(f"Bearer {token}").status_code == 200
+
+
+def test_when_a_token_was_used_is_written_apart_from_its_requests(token: str) -> None:
+    begun = timezone.now()
+    with CaptureQueriesContext(connection) as queries:
+        assert ask(f"Bearer {token}").status_code == 200
+    assert not [query for query in queries if "UPDATE" in query["sql"]]
+    assert ApiToken.objects.get().last_used_at is None
+    token_uses.write()
+    used = ApiToken.objects.get().last_used_at
+    assert used is not None
+    assert begun <= used <= timezone.now()
+    with CaptureQueriesContext(connection) as queries:
+        token_uses.write()
+    assert len(queries) == 0
+
+
+def test_a_use_that_cannot_be_written_fails_nothing_and_is_written_later(
+    token: str, monkeypatch: Any, caplog: Any
+) -> None:
+    assert ask(f"Bearer {token}").status_code == 200
+    with monkeypatch.context() as patch:
+        patch.setattr(ApiToken.objects, "filter", _away)
+        token_uses.write()
+    assert "when tokens were used is not written yet: gone" in caplog.text
+    token_uses.write()
+    assert ApiToken.objects.get().last_used_at is not None
+
+
+def _away(*_: Any, **__: Any) -> Any:
+    raise OperationalError("gone")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -117,6 +211,18 @@ def test_a_signed_in_caller_has_so_many_calls_a_minute(
     assert 1 <= int(answer.headers["Retry-After"]) <= 61
     now += int(answer.headers["Retry-After"])
     assert admin.get("/api/v1/nodes").status_code == 200
+
+
+def test_a_cache_that_is_away_holds_up_nobody_and_is_left_alone_for_a_while(
+    admin: APIClient, settings: Any, caplog: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("sizing.api.throttling._away_until", 0.0)
+    away = {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": "redis://127.0.0.1:1/0"}
+    settings.CACHES = {"default": away}
+    settings.THROTTLE = 1
+    assert [admin.get("/api/v1/nodes").status_code for _ in range(2)] == [200, 200]
+    assert caplog.text.count("requests are not counted, the cache is away: ") == 1
+    assert ask("Bearer llmgw_x").status_code == 401
 
 
 def test_guessing_tokens_is_held_up_after_30_a_minute(db: None, monkeypatch: Any) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py create_token USER --label L [--days N]`: an API token, shown once."""
+"""`manage.py create_token USER --label L [--days N] [--read-only]`: an API token, shown once."""
 
 from __future__ import annotations
 
@@ -20,9 +20,13 @@ class Command(DeskCommand):
         parser.add_argument("user", help="name of the user that the token acts as")
         parser.add_argument("--label", default="", help="what the token is for (required)")
         parser.add_argument("--days", help="days until it expires; left out: it does not")
+        parser.add_argument(
+            "--read-only", action="store_true", help="it may look and ask, but change nothing"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(create_token(options["user"], options["label"], _days(options["days"])))
+        days, read_only = _days(options["days"]), bool(options["read_only"])
+        self.stdout.write(create_token(options["user"], options["label"], days, read_only=read_only))
 
 
 def _days(given: Any) -> int | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 from dataclasses import dataclass
 
-from sizing.measuring.loadgen.guard import allowed, origin_of, read_networks
+from sizing.domain.addresses import allowed
+from sizing.measuring.loadgen.guard import origin_of, outside, read_networks
 from sizing.measuring.seam import Endpoint, MeasuringError
 
 
@@ -29,11 +30,10 @@ def checked_target(endpoint: Endpoint) -> Target:
     addresses = _addresses(host, origin.port or 0)
     networks = read_networks(endpoint.networks)
     inside = [address for address in addresses if allowed(address, networks)]
-    outside = [address for address in addresses if address not in inside]
-    if not inside or (outside and origin.scheme == "https"):
-        known = ", ".join(str(network) for network in networks) or "none"
-        named = host if outside[0] == host else f"{host} ({outside[0]})"
-        raise MeasuringError(f"{named} is outside the networks that may be measured: {known}")
+    others = [address for address in addresses if address not in inside]
+    if not inside or (others and origin.scheme == "https"):
+        named = host if others[0] == host else f"{host} ({others[0]})"
+        raise MeasuringError(f"{named} {outside(others[0], networks)}")
     address = f"[{inside[0]}]" if ":" in inside[0] else inside[0]
     server = f"http://{address}:{origin.port}" if origin.scheme == "http" else str(origin)
     named_host, _, path = endpoint.url.partition("://")[2].partition("/")

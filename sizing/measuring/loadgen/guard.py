@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import ip_address, ip_network
 
 from aiohttp import (
     AddrInfoType,
@@ -20,13 +20,13 @@ from aiohttp import (
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
+from sizing.domain.addresses import METADATA, Network, allowed
 from sizing.measuring.seam import Endpoint, MeasuringError
 
 KEEPALIVE_S = 2.0
 """Below the 5 s after which common servers close an idle connection, so that both do not meet."""
 
 DEADLINE_S = 30.0
-Network = IPv4Network | IPv6Network
 
 
 class Redirected(MeasuringError):  # noqa: N818  it reads as what it says
@@ -42,13 +42,6 @@ def read_networks(networks: Iterable[str]) -> tuple[Network, ...]:
         except ValueError as error:
             raise MeasuringError(f'"{text}" is not a network such as 10.0.0.0/8') from error
     return tuple(found)
-
-
-def allowed(address: str, networks: Iterable[Network]) -> bool:
-    """Whether an IP address is in one of the networks; an IPv4-mapped one counts as the IPv4 it is."""
-    ip = ip_address(address.partition("%")[0])
-    ip = getattr(ip, "ipv4_mapped", None) or ip
-    return any(ip in network for network in networks)
 
 
 def origin_of(endpoint: Endpoint) -> URL:
@@ -151,8 +144,16 @@ def _check(host: str, address: str, networks: tuple[Network, ...]) -> None:
     if allowed(address, networks):
         return
     named = host if host == address else f"{host} ({address})"
+    raise MeasuringError(f"{named} {outside(address, networks)}")
+
+
+def outside(address: str, networks: Iterable[Network]) -> str:
+    """Why an address that is not allowed is not, to be said after its name."""
+    ip = ip_address(address.partition("%")[0])
+    if (getattr(ip, "ipv4_mapped", None) or ip) in METADATA:
+        return "is a cloud's metadata service, which is measured only if a network is that address alone"
     known = ", ".join(str(network) for network in networks) or "none"
-    raise MeasuringError(f"{named} is outside the networks that may be measured: {known}")
+    return f"is outside the networks that may be measured: {known}"
 
 
 def _is_ip(host: str) -> bool:
