@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 from django.db import OperationalError, connection
-from django.db.models import QuerySet
+from django.db.backends.utils import CursorWrapper
 from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -22,24 +22,34 @@ from tests.api.conftest import Caller
 def test_health_needs_no_sign_in_and_names_a_missing_worker(db: None, path: str) -> None:
     answer = APIClient().get(path)
     assert answer.status_code == 200
-    assert answer.json() == {"status": "ok", "database": "ok", "worker": "missing"}
+    expected = {"status": "ok", "database": "ok", "worker": "missing", "queues": ["desk", "measuring"]}
+    assert answer.json() == expected
     assert APIClient().head(path).status_code == 200
 
 
 @pytest.mark.parametrize(("age_s", "worker"), [(5, "ok"), (61, "missing")])
 def test_a_worker_is_missing_after_60_seconds(db: None, age_s: int, worker: str) -> None:
-    WorkerBeat.objects.create(name="w1", seen_at=timezone.now() - timedelta(seconds=age_s))
+    seen_at = timezone.now() - timedelta(seconds=age_s)
+    WorkerBeat.objects.create(name="w1", seen_at=seen_at, queues=["desk", "measuring"])
     assert APIClient().get("/healthz").json()["worker"] == worker
+
+
+def test_a_queue_that_no_worker_serves_is_named_also_while_another_worker_lives(db: None) -> None:
+    WorkerBeat.objects.create(name="w1", seen_at=timezone.now(), queues=["measuring"])
+    told = APIClient().get("/healthz").json()
+    assert told == {"status": "ok", "database": "ok", "worker": "missing", "queues": ["desk"]}
 
 
 def test_without_the_database_health_is_a_503(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: Any, **kwargs: Any) -> None:
         raise OperationalError("gone")
 
-    monkeypatch.setattr(QuerySet, "aggregate", fail)
-    answer = APIClient().get("/healthz")
+    with monkeypatch.context() as patch:
+        patch.setattr(CursorWrapper, "execute", fail)
+        answer = APIClient().get("/healthz")
     assert answer.status_code == 503
     assert answer.json() == {"status": "unavailable", "database": "away", "worker": "unknown"}
+    assert answer.headers["Retry-After"] == "5"
 
 
 def test_a_database_without_tables_is_told_from_one_that_is_away(db: None) -> None:
@@ -69,7 +79,8 @@ def test_probes_are_not_throttled(db: None) -> None:
 @pytest.mark.parametrize("path", ["/metrics", "/metrics/"])
 def test_metrics_need_sign_in(fleet: dict[str, Any], caller: Caller, path: str) -> None:
     assert APIClient().get(path).status_code == 401
-    answer = caller().get(path, headers={"accept": "application/openmetrics-text;version=1.0.0"})
+    watching = caller("view_servedmodel", "view_target")
+    answer = watching.get(path, headers={"accept": "application/openmetrics-text;version=1.0.0"})
     assert answer.headers["Content-Type"].startswith("text/plain")
     lines = answer.content.decode().splitlines()
     revision = InventoryChange.objects.latest("id").id

@@ -1,0 +1,1 @@
+"""What Prometheus is told: which metrics there are, and their values now."""

@@ -1,0 +1,1 @@
+"""How the desk itself is: what probes and Prometheus are told. Nothing here writes."""
