@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -14,7 +15,6 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ValidationError
-from django.db import IntegrityError
 from django.db.models import Count, IntegerField, Model, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
@@ -26,6 +26,8 @@ from sizing.admin.choosing import SearchedSelect
 from sizing.admin.confirming import CONFIRMED, Named, named
 from sizing.admin.deleting import shortened, without_parts
 from sizing.admin.lists import DeskChangeList, csv_view
+from sizing.admin.meanwhile import DeletingAdmin, SavingAdmin
+from sizing.admin.meanwhile.saving import SaveRefusedError
 from sizing.admin.told import ToldAdmin
 from sizing.inventory.document import Findings
 from sizing.models.locking import inventory_lock
@@ -35,8 +37,11 @@ from sizing.templatetags.desk import NOTHING, num
 NAMES_SHOWN = 5
 CHANGES_SHOWN = 50
 DELETED_AT_ONCE = 500
-ERRORS_SHOWN = 20
 WARNINGS_SHOWN = 5
+LINES_AT_MOST = 250
+"""Of a form: each line costs time, also an empty one."""
+
+_LINE = re.compile(r"\w+-[0-9]+-", re.ASCII)
 LABELS = {"gpus": "GPUs", "slo_met": "SLO met", "uuid": "UUID"}
 
 
@@ -50,7 +55,7 @@ class PlainNumber(forms.NumberInput):
         return text
 
 
-class DeskModelAdmin(ToldAdmin):
+class DeskModelAdmin(SavingAdmin, DeletingAdmin, ToldAdmin):
     list_per_page = 100
     list_max_show_all = 200
     show_full_result_count = False
@@ -109,38 +114,7 @@ class DeskModelAdmin(ToldAdmin):
     # Saving
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        form = super().get_form(request, obj, change=change, **{"labels": LABELS, **kwargs})
-        refusal: list[str] = getattr(request, "refusal", [])
-        if not refusal:
-            return form
-
-        class Refused(form):  # type: ignore[valid-type,misc]
-            def clean(self) -> Any:
-                cleaned = super().clean()
-                self.add_error(None, ValidationError(refusal))
-                return cleaned
-
-        return Refused
-
-    def changeform_view(
-        self,
-        request: HttpRequest,
-        object_id: str | None = None,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> Any:
-        if request.method != "POST":
-            return super().changeform_view(request, object_id, form_url, extra_context)
-        try:
-            with inventory_lock():
-                return super().changeform_view(request, object_id, form_url, extra_context)
-        except SaveRefusedError as refused:
-            lines = refused.lines
-        except IntegrityError:
-            lines = ["Somebody else changed this meanwhile; reload the page and try again."]
-        # All is rolled back. The same form again, now with the refusal among its errors.
-        request.refusal = lines  # type: ignore[attr-defined]
-        return super().changeform_view(request, object_id, form_url, extra_context)
+        return super().get_form(request, obj, change=change, **{"labels": LABELS, **kwargs})
 
     # Deleting
 
@@ -271,27 +245,23 @@ class HoldingAdmin(DeskModelAdmin):
             self.message_user(request, f"and {more} more warnings", messages.WARNING)
 
 
-class SaveRefusedError(Exception):
-    """What is wrong with a save, one line each; raised inside the transaction that it undoes."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        super().__init__(lines[0])
-        self.lines = [
-            *lines[:ERRORS_SHOWN],
-            *([f"and {len(lines) - ERRORS_SHOWN} more"] * (len(lines) > ERRORS_SHOWN)),
-        ]
-
-
 class DeskLines(admin.TabularInline):  # type: ignore[type-arg]
     """Lines of one object's form."""
 
     extra = 0
 
     def get_formset(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
-        return super().get_formset(request, obj, **{"labels": LABELS, **kwargs})
+        most = min(LINES_AT_MOST, _lines_sent(request)) if request.method == "POST" else LINES_AT_MOST
+        given = {"labels": LABELS, "max_num": most, "absolute_max": most, **kwargs}
+        return super().get_formset(request, obj, **given)
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         return plain(super().formfield_for_dbfield(db_field, request, **kwargs))
+
+
+def _lines_sent(request: HttpRequest) -> int:
+    """How many lines a form has, and not how many it says that it has."""
+    return len({found[0] for name in request.POST if (found := _LINE.match(name))})
 
 
 def plain(field: Any) -> Any:

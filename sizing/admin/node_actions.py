@@ -39,8 +39,8 @@ class NodeActions(DeskModelAdmin):
         number = changing.count()
         already = selected.count() - number
         if not number:
-            said = f"Nothing to change: all selected nodes are {done} already."
-            self.message_user(request, said + missing(request, selected), messages.INFO)
+            said = _nothing(request, selected, f"all selected nodes are {done} already")
+            self.message_user(request, said, messages.INFO)
             return None
         note = (
             "Their free GPUs count as room again."
@@ -73,8 +73,8 @@ class NodeActions(DeskModelAdmin):
             return None
         of, nodes, replicas = named(cordoning, marking), cordoning.count(), marking.count()
         if not of.names:
-            said = "Nothing to change: all selected nodes are cordoned already, and nothing serves there."
-            self.message_user(request, said + missing(request, selected), messages.INFO)
+            why = "all selected nodes are cordoned already, and nothing serves there"
+            self.message_user(request, _nothing(request, selected, why), messages.INFO)
             return None
         todo = [f"cordon {plural(nodes, 'node')}"] * (nodes > 0)
         todo += [f"mark {plural(replicas, 'replica')} draining"] * (replicas > 0)
@@ -116,6 +116,13 @@ class NodeActions(DeskModelAdmin):
 def _nodes(queryset: QuerySet[Node]) -> QuerySet[Node]:
     """The selected ones, without what the list adds to them."""
     return Node.objects.filter(pk__in=queryset.order_by().values("pk"))
+
+
+def _nothing(request: HttpRequest, selected: QuerySet[Node], why: str) -> str:
+    """That nothing is to be changed, and why; of nodes that are all gone, only that."""
+    if not selected.exists():
+        return "Nothing to change: the selected nodes are there no more."
+    return f"Nothing to change: {why}.{missing(request, selected)}"
 
 
 def node_state(node: Node) -> str:

@@ -180,7 +180,8 @@ class NodeAdmin(NodeActions, KeptAdmin, HoldingAdmin, PageAdmin):
         return [GpuLines if many else GpuInline]
 
     def page_part(self, request: HttpRequest, row: Node) -> dict[str, Any]:
-        return node_part(request, row)
+        # As it is stored: a form that is shown again has put what was typed into its own.
+        return {"schedulable": row.schedulable, **node_part(request, row)}
 
     def check_held(self, obj: Node, form: Any) -> Findings:
         return check_nodes({obj.pk})

@@ -15,6 +15,8 @@ from django.http import HttpRequest
 
 from sizing.admin.base import flag
 from sizing.admin.fields import label_date_and_time
+from sizing.admin.meanwhile import DeletingAdmin, SavingAdmin
+from sizing.models import ApiToken
 from sizing.models.history import DESK
 
 NAMES_SHOWN = 5
@@ -67,7 +69,7 @@ class NoMightier:
         return super().formfield_for_manytomany(db_field, request, **kwargs)  # type: ignore[misc]
 
 
-class PersonAdmin(NoMightier, UserAdmin):  # type: ignore[type-arg]
+class PersonAdmin(NoMightier, SavingAdmin, DeletingAdmin, UserAdmin):  # type: ignore[type-arg]
     """Django's own, with words for what it shows as signs."""
 
     list_display = ("username", "email", "first_name", "last_name", "staff", "active")
@@ -75,13 +77,12 @@ class PersonAdmin(NoMightier, UserAdmin):  # type: ignore[type-arg]
     active = flag("is_active", "active", "active", "not active")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        found = super().get_readonly_fields(request, obj)
+        found = (*super().get_readonly_fields(request, obj), "last_login")
         return found if request.user.is_superuser else (*found, "is_superuser")
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change=change, **kwargs)
-        for name in ("last_login", "date_joined"):
-            label_date_and_time(form.base_fields, name)
+        label_date_and_time(form.base_fields, "date_joined")
         return form
 
     def construct_change_message(
@@ -110,11 +111,13 @@ class PersonAdmin(NoMightier, UserAdmin):  # type: ignore[type-arg]
                 " Take “Active” away instead: who is not active cannot sign in."
             )
             return [], {}, set(), [refusal]
+        if any(not token.is_over for token in ApiToken.objects.filter(user__in=objs)):
+            return [], {}, set(), ["Some of their API tokens still let somebody in. Revoke these first."]
         found: tuple[list[Any], dict[Any, Any], set[Any], list[Any]] = super().get_deleted_objects(
             objs, request
         )
         return found
 
 
-class RoleAdmin(NoMightier, GroupAdmin):
+class RoleAdmin(NoMightier, SavingAdmin, DeletingAdmin, GroupAdmin):
     """Django's own of groups."""

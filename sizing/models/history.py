@@ -7,7 +7,7 @@ no such word was done on a page.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -16,7 +16,7 @@ from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
-from django.db.models import Model
+from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
 from sizing.models.catalog import Variant
@@ -122,6 +122,32 @@ def drop_old_of_sync() -> None:
     """Drop what the sync wrote long ago."""
     old = LogEntry.objects.filter(user__username=DESK, action_time__lt=timezone.now() - KEPT_OF_SYNC)
     old.filter(change_message__endswith=_way(SYNC)).delete()
+
+
+def newest() -> int:
+    """The id of the newest entry; 0 where there is none."""
+    return LogEntry.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+
+
+def since(entry: int, objects: Mapping[type[Model], Collection[int]]) -> QuerySet[LogEntry]:
+    """What was written of these objects, given by table and id, after an entry; the newest first.
+
+    A form that was saved as it was is left out: it changed nothing.
+    """
+    types = ContentType.objects.get_for_models(*objects)
+    of = Q(pk__in=())
+    for table, pks in objects.items():
+        of |= Q(content_type=types[table], object_id__in=[str(pk) for pk in pks])
+    nothing = Q(action_flag=CHANGE, change_message="[]")
+    return LogEntry.objects.filter(of, ~nothing, pk__gt=entry).select_related("user").order_by("-pk")
+
+
+def last_words(row: Model) -> str:
+    """Who wrote last of an object, when and by which way, in a few words; empty where nothing tells."""
+    entry = since(0, {type(row): [row.pk]}).first()
+    if entry is None:
+        return ""
+    return f"{entry.user.get_username()} at {entry.action_time:%Y-%m-%d %H:%M:%S} UTC by {way_of(entry)}"
 
 
 def way_of(entry: LogEntry) -> str:
