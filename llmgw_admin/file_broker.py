@@ -38,8 +38,12 @@ class Channel(virtual.Channel):
         name = f"{time.time_ns()}_{uuid.uuid4().hex}.{queue}.msg"
         draft = self._folder / f"{name}.draft"
         self._folder.mkdir(mode=0o700, exist_ok=True)  # somebody may have cleared it away
-        draft.write_text(dumps(message), encoding="utf-8")
-        draft.rename(self._folder / name)
+        try:
+            draft.write_text(dumps(message), encoding="utf-8")
+            draft.rename(self._folder / name)
+        except OSError:  # a full disk, which what is left of it would keep full
+            draft.unlink(missing_ok=True)
+            raise
 
     def _get(self, queue: str, timeout: float | None = None) -> Any:
         names = self._listed.setdefault(queue, [])
@@ -83,11 +87,25 @@ class Transport(virtual.Transport):
 
     Channel = Channel
     driver_type = driver_name = "files"
+    implements = virtual.Transport.implements.extend(asynchronous=True)
     global_state = virtual.BrokerState()  # what is declared once stays declared after a reconnect
 
     def __init__(self, client: Any, **kwargs: Any) -> None:
         super().__init__(client, **kwargs)
         self.state = self.global_state
+
+    def register_with_event_loop(self, connection: Any, loop: Any) -> None:
+        """Look for messages again and again, in a worker's event loop.
+
+        Without such a loop all processes of a worker wait at one lock, which one that is killed there takes
+        with it: none of the others, and none that comes after it, gets any work.
+        """
+        loop.call_repeatedly(self.polling_interval, self._deliver_waiting)
+
+    def _deliver_waiting(self) -> None:
+        with suppress(Empty):
+            while True:
+                self.cycle.get(self._deliver)  # type: ignore[union-attr]
 
     def driver_version(self) -> str:
         return "1"

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, InterfaceError, OperationalError
 
-from sizing.services.database import NOT_MIGRATED, lacks_tables
+from sizing.services.database import AWAY, unavailable
 from sizing.services.errors import DeskError
 
 ERROR_EXIT = 2
@@ -64,7 +64,8 @@ class DeskCommand(BaseCommand):
 
 
 def _database_words(error: Exception) -> str:
-    if lacks_tables(error):
-        return NOT_MIGRATED
+    known = unavailable(error)
+    if known is not None and known != AWAY:
+        return known
     away = isinstance(error, OperationalError | InterfaceError)
     return f"the database {'is not available' if away else 'refused'}: {' '.join(str(error).split())}"

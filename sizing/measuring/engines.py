@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 from django.conf import settings
 
-from sizing.measuring import engine, schedule
+from sizing.measuring import engine, pools, schedule
 from sizing.measuring.keys import key_for
 from sizing.measuring.seam import Endpoint, MeasuringError
 from sizing.models import Refresh, Replica, Variant
@@ -19,21 +19,29 @@ DEADLINE_S = 20.0
 """For all of them together: the sweep and the schedule wait in the same queue."""
 
 
-def look() -> int:
-    """Ask one replica of each variant that may be measured; the number of variants that changed.
-
-    A replica that is being measured now is left alone. One that does not answer, or not in full, changes
-    nothing.
-    """
+def to_ask() -> dict[str, list[Replica]]:
+    """One replica of each variant that may be measured, by its pool; none of those that are measured now."""
     ready = Replica.objects.filter(benchable=True, state=Replica.State.READY).exclude(endpoint="")
     measured = Refresh.objects.filter(state=Refresh.State.RUNNING).values("variant")
     first: dict[int, Replica] = {}
     for replica in ready.exclude(variant__in=measured).select_related("variant__model").order_by("name"):
         first.setdefault(replica.variant_id, replica)
-    pool = ThreadPoolExecutor(AT_ONCE)
-    asked = {pool.submit(_label, replica): replica for replica in first.values()}
+    pool = pools.pools_of(first.values())
+    found: dict[str, list[Replica]] = {}
+    for replica in first.values():
+        found.setdefault(pool[replica.pk], []).append(replica)
+    return found
+
+
+def look(pool: str = "") -> int:
+    """Ask one replica of each variant whose turn it is in a pool; the number of variants that changed.
+
+    One that does not answer, or not in full, changes nothing.
+    """
+    threads = ThreadPoolExecutor(AT_ONCE)
+    asked = {threads.submit(_label, replica): replica for replica in to_ask().get(pool, ())}
     answered, silent = wait(asked, timeout=DEADLINE_S)
-    pool.shutdown(wait=False, cancel_futures=True)
+    threads.shutdown(wait=False, cancel_futures=True)
     if silent:
         log.info("%s replicas do not tell their engine in time", len(silent))
     changed = 0

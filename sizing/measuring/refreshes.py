@@ -7,20 +7,31 @@ row into a wrong state. A running refresh holds the nodes of its replica, each f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
+from sizing import log_context
+from sizing.measuring import pools
 from sizing.models import MeasuredNode, Node, Refresh, Replica, Variant
+from sizing.models.clock import read_shared_now, shared_now
+
+log = logging.getLogger(__name__)
 
 MOST_ATTEMPTS = 3
 LOST = "its worker was lost; waits for another one"
+MOST_LOST_AT_ONCE = 100
+"""More are healed by the next sweep."""
+
+MOST_LOOKED_AT = 200
 
 State = Refresh.State
 
@@ -37,10 +48,15 @@ class Claim:
     pk: int
     attempt: int
     replica: Replica
+    request_id: str = ""
 
 
 class Busy(Exception):  # noqa: N818  it reads as what it says
     """Every replica that may be measured is on a node where another measurement runs."""
+
+
+class Elsewhere(Exception):  # noqa: N818  it reads as what it says
+    """No replica that may be measured is in a pool that this worker is for."""
 
 
 def benchable(variant: Variant) -> QuerySet[Replica]:
@@ -95,7 +111,7 @@ def claim(pk: int) -> Claim | None:
                 state=State.RUNNING,
                 attempts=F("attempts") + 1,
                 started_at=now,
-                heartbeat_at=now,
+                heartbeat_at=shared_now(),
                 progress=0,
                 message="",
                 live={},
@@ -112,20 +128,29 @@ def claim(pk: int) -> Claim | None:
                     reason = f"{row.replica.name} is not to be measured: {why_not(row.replica)}"
                 _end(Refresh.objects.filter(pk=pk), State.FAILED, error=reason)
                 return None
-            return Claim(pk, row.attempts, replica)
+            return Claim(pk, row.attempts, replica, row.request_id)
     except Busy as busy:
         Refresh.objects.filter(pk=pk, state=State.QUEUED).update(message=str(busy)[:255])
+    except Elsewhere:
+        pass  # a message in the wrong place; the row stays as it is
     except IntegrityError:  # another worker took the node in this moment
         Refresh.objects.filter(pk=pk, state=State.QUEUED).update(message="waits for a node")
     return None
 
 
 def _take_replica(row: Refresh) -> Replica | None:
-    """A replica whose nodes nobody measures, its nodes held; None: there is none at all. Busy: wait."""
+    """A replica whose nodes nobody measures, its nodes held; None: there is none at all. Busy: wait.
+
+    Elsewhere: there are some, and none is for this worker.
+    """
     candidates = benchable(row.variant)
     if row.replica_id is not None:
         candidates = candidates.filter(pk=row.replica_id)
-    found = list(candidates)
+    there_are = list(candidates)
+    pool = pools.pools_of(there_are)
+    found = [replica for replica in there_are if pools.takes(pool[replica.pk])]
+    if there_are and not found:
+        raise Elsewhere
     for replica in found:
         nodes = Node.objects.filter(gpus__placements__replica=replica).distinct()
         if nodes.filter(measured_by__isnull=False).exists():
@@ -166,7 +191,7 @@ def heartbeat(claim: Claim, progress: int, message: str = "", live: Mapping[str,
     return bool(
         _running(claim)
         .filter(cancel_requested=False)
-        .update(heartbeat_at=timezone.now(), progress=progress, message=message[:255], live=dict(live or {}))
+        .update(heartbeat_at=shared_now(), progress=progress, message=message[:255], live=dict(live or {}))
     )
 
 
@@ -209,15 +234,35 @@ def _end(rows: QuerySet[Refresh], state: str, **fields: Any) -> bool:
     return bool(ended)
 
 
-def sweep(now: datetime | None = None) -> int:
+def second_look_after_s() -> float:
+    """In so many seconds a worker that lives has told so, also one that had to wait for the database."""
+    return min(10.0, settings.REFRESH_LEASE_S / 3)
+
+
+def sweep(now: datetime | None = None, *, look_again_after_s: float = 0.0) -> int:
     """Heal refreshes whose worker is lost; the number of rows that changed.
 
     Cancelled ones end, those with attempts left are queued again, the others fail; so does what a command
     measured, since nobody waits for it any more.
+
+    look_again_after_s: after a database was away, or a clock was set, all workers look lost at first; those
+    that give a sign of life in this time are not. Where SQLite's lock was not to be had for as long, workers
+    could tell nothing either, and the next sweep looks.
     """
-    now = now or timezone.now()
-    lost = Refresh.objects.filter(state=State.RUNNING, heartbeat_at__lt=now - lease())
+    now = now or read_shared_now()
+    silent = _silent(now)
+    if silent and look_again_after_s:
+        time.sleep(look_again_after_s)
+    same = Q(pk__in=[])
+    for pk, beat in silent:
+        same |= Q(pk=pk, heartbeat_at=beat)
+    lost = Refresh.objects.filter(same, state=State.RUNNING)
+    if silent:
+        _log_lost(lost)
+    began = time.monotonic()
     with transaction.atomic():
+        if time.monotonic() - began > look_again_after_s > 0:
+            return 0
         ended = lost.filter(cancel_requested=True).update(state=State.CANCELLED, finished_at=now, live={})
         failed = lost.filter(attempts__gte=MOST_ATTEMPTS).update(
             state=State.FAILED,
@@ -237,7 +282,55 @@ def sweep(now: datetime | None = None) -> int:
     return ended + failed + requeued
 
 
+def _log_lost(lost: QuerySet[Refresh]) -> None:
+    for pk, attempt, request_id in lost.values_list("pk", "attempts", "request_id"):
+        with log_context.telling(refresh=pk, request_id=request_id):
+            log.warning("refresh %s has lost its worker in attempt %s", pk, attempt)
+
+
+def _silent(now: datetime) -> list[tuple[int, datetime]]:
+    """Running refreshes without a sign of life within a lease of now, and their last one.
+
+    A sign of life from the future was given before a clock was set back.
+    """
+    near = Q(heartbeat_at__range=(now - lease(), now + lease()))
+    silent = Refresh.objects.filter(state=State.RUNNING).exclude(near).order_by("heartbeat_at")
+    found = silent.values_list("pk", "heartbeat_at")[:MOST_LOST_AT_ONCE]
+    return [(pk, beat) for pk, beat in found if beat is not None]
+
+
 def waiting() -> list[int]:
     """Queued refreshes, the oldest first: what a sweep wakes."""
     queued = Refresh.objects.filter(state=State.QUEUED, cancel_requested=False)
     return list(queued.order_by("queued_at", "pk").values_list("pk", flat=True))
+
+
+def unserved_queues(served: Collection[str]) -> set[str]:
+    """The queues of the oldest queued refreshes that no worker may take which serves one of these queues."""
+    if not settings.POOL_LABEL:
+        return set()
+    rows = Refresh.objects.filter(state=State.QUEUED, cancel_requested=False).order_by("queued_at", "pk")
+    wanted = pools.pools_of_refreshes(rows[:MOST_LOOKED_AT])
+    queues = ({pools.queue_of(pool) for pool in found or {""}} for found in wanted.values())
+    return {queue for of in queues if not of & set(served) for queue in of}
+
+
+def queues_to_wake(pk: int) -> list[str]:
+    """The queues of the workers that may take a queued refresh.
+
+    A pool's queue is left out while nobody takes messages of it, so that none pile up there; the row says
+    which pools' workers it waits for where that leaves none.
+    """
+    if not settings.POOL_LABEL:
+        return [pools.QUEUE]
+    row = Refresh.objects.filter(pk=pk, state=State.QUEUED).first()
+    if row is None:
+        return []
+    wanted = pools.pools_of_refreshes([row])[pk] or {""}  # whoever takes it says what it lacks
+    served = pools.served_now() | {pools.QUEUE}
+    queues = sorted({pools.queue_of(pool) for pool in wanted} & served)
+    if not queues:
+        missing = " or ".join(f"{pool} (queue {pools.queue_of(pool)})" for pool in sorted(wanted))
+        message = f"waits: no worker of the pool {missing} gives a sign of life"
+        Refresh.objects.filter(pk=pk, state=State.QUEUED).update(message=message[:255])
+    return queues

@@ -15,6 +15,7 @@ from django.db import Error as DatabaseError
 from django.db import connection, transaction
 from django.utils import timezone
 
+from sizing import log_context
 from sizing.domain.levels import POISSON, Judged, Verdict, load_words
 from sizing.domain.staleness import shape_of
 from sizing.domain.throughput import groups
@@ -22,6 +23,7 @@ from sizing.measuring import bench, refreshes, schedule
 from sizing.measuring.bench import Effort, Outcome, Plan, Status
 from sizing.measuring.keys import key_for
 from sizing.measuring.makers import maker
+from sizing.measuring.patience import patiently
 from sizing.measuring.refreshes import Claim
 from sizing.measuring.seam import Endpoint, MeasuringError, Stopped, Workload
 from sizing.models import BenchLevel, Gpu, Measurement, Refresh, history
@@ -42,35 +44,43 @@ def run(pk: int) -> bool:
     claim = refreshes.claim(pk)
     if claim is None:
         return False
-    ended = False
-    try:
-        measure_claimed(claim, RowObserver(claim))
-        ended = True
-    finally:
-        if not ended:
-            with suppress(DatabaseError):
-                refreshes.fail(claim, BROKE_OFF)
+    with log_context.telling(refresh=pk, request_id=claim.request_id):
+        log.info("refresh %s begins on %s, attempt %s", pk, claim.replica.name, claim.attempt)
+        ended = False
+        try:
+            measure_claimed(claim, RowObserver(claim))
+            ended = True
+        finally:
+            if not ended:
+                with suppress(DatabaseError):
+                    refreshes.fail(claim, BROKE_OFF)
     return True
 
 
 def measure_claimed(claim: Claim, observer: bench.Observer) -> Outcome | None:
     """Measure for a claim and end its row: done, failed or cancelled. The outcome where there is one."""
-    row = Refresh.objects.select_related("variant__model", "profile").get(pk=claim.pk)
+    what = f"refresh {claim.pk}"
+    found = Refresh.objects.select_related("variant__model", "profile")
+    row = patiently(lambda: found.get(pk=claim.pk), what)
     try:
         plan = plan_of(row, claim)
         outcome = bench.measure(plan, observer)
         _check_usable(outcome)
     except Stopped:
-        if not refreshes.stopped(claim):
+        if patiently(lambda: refreshes.stopped(claim), what):
+            log.info("refresh %s is cancelled", claim.pk)
+        else:
             log.warning("refresh %s is in other hands; this attempt of it ends", claim.pk)
         return None
     except MeasuringError as error:
-        _failed(claim, row, str(error))
+        reason = str(error)
+        patiently(lambda: _failed(claim, row, reason), what)
         return None
     except SoftTimeLimitExceeded:
-        _failed(claim, row, "the time limit of a task ended it")
+        patiently(lambda: _failed(claim, row, "the time limit of a task ended it"), what)
         return None
-    store(claim, row, plan, outcome)
+    patiently(lambda: store(claim, row, plan, outcome), what)
+    log.info("refresh %s has measured: %s", claim.pk, outcome.throughput.bracket)
     return outcome
 
 
@@ -108,8 +118,10 @@ def _check_usable(outcome: Outcome) -> None:
 
 
 def _failed(claim: Claim, row: Refresh, error: str) -> None:
-    if refreshes.fail(claim, " ".join(error.split())):
-        schedule.note_failure(row.variant_id, row.profile_id)
+    with transaction.atomic():
+        if refreshes.fail(claim, " ".join(error.split())):
+            schedule.note_failure(row.variant_id, row.profile_id)
+            log.warning("refresh %s failed: %s", claim.pk, error)
 
 
 def store(claim: Claim, row: Refresh, plan: Plan, outcome: Outcome) -> None:
@@ -188,17 +200,22 @@ class RowObserver:
         return self._beat()
 
     def level(self, position: int, judged: Judged) -> bool:
+        return patiently(lambda: self._level(position, judged), f"refresh {self.claim.pk}")
+
+    def _level(self, position: int, judged: Judged) -> bool:
         if not refreshes.still_benchable(self.claim):
             raise MeasuringError(f"{self.claim.replica.name} may no longer be measured: it changed meanwhile")
         with transaction.atomic():
             if not self._tell():
                 return False
-            BenchLevel.objects.create(
+            BenchLevel.objects.update_or_create(
                 refresh_id=self.claim.pk,
                 position=position,
-                verdict=judged.verdict,
-                why=judged.why[:255],
-                observed=judged.level.as_dict(),
+                defaults={
+                    "verdict": judged.verdict,
+                    "why": judged.why[:255],
+                    "observed": judged.level.as_dict(),
+                },
             )
         return True
 

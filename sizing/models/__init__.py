@@ -1,5 +1,6 @@
 """The tables. State is written by `sizing.services` and the refresh life only."""
 
+from sizing.models.answer import Answer, KeptInventory
 from sizing.models.catalog import BenchProfile, ServedModel, Variant
 from sizing.models.cluster import ClusterImport, ClusterSync, MappingRule
 from sizing.models.fields import Source
@@ -10,9 +11,11 @@ from sizing.models.load import InventoryLoad
 from sizing.models.measurement import Measurement, Target
 from sizing.models.refresh import MeasuredNode, Refresh, RefreshPlan, WorkerBeat
 from sizing.models.revision import InventoryChange
+from sizing.models.sign_in import SignInFailures
 from sizing.models.token import ApiToken
 
 __all__ = [
+    "Answer",
     "ApiToken",
     "BenchFile",
     "BenchFilePart",
@@ -24,6 +27,7 @@ __all__ = [
     "Gpu",
     "InventoryChange",
     "InventoryLoad",
+    "KeptInventory",
     "MappingRule",
     "MeasuredNode",
     "Measurement",
@@ -33,6 +37,7 @@ __all__ = [
     "RefreshPlan",
     "Replica",
     "ServedModel",
+    "SignInFailures",
     "Source",
     "Target",
     "Variant",

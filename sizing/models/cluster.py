@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from sizing.models.fields import validate_name, validate_text
+from sizing.models.fields import request_id_field, validate_name, validate_text
 
 
 class MappingRule(models.Model):
@@ -112,6 +112,7 @@ class ClusterImport(models.Model):
     report = models.JSONField(default=dict, blank=True, help_text="The cluster as it was read.")
     changes = models.JSONField(default=dict, blank=True, help_text="What the import changes or has changed.")
     error = models.TextField(blank=True, default="")
+    request_id = request_id_field()
 
     class Meta:
         ordering = ["-queued_at", "-id"]

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from decimal import ROUND_HALF_EVEN, Decimal
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from django import forms
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+from sizing.domain.addresses import METADATA, named_alone
+from sizing.log_context import request_id
 
 MILLIONTH = Decimal("0.000001")
 LARGEST_COUNT = 10**9
@@ -22,6 +28,7 @@ NAME_LENGTH = 255
 RESERVED_LAST_SEGMENTS = ("target", "refresh")
 
 _HOST = re.compile(r"[\w.-]+|\[[0-9A-Fa-f:.]+\]")
+_NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*", re.ASCII)
 
 
 def name_problem(name: str) -> str | None:
@@ -82,6 +89,23 @@ def endpoint_problem(text: str) -> str | None:
         return "must be a URL such as http://10.0.0.7:8000/v1"
     if port is not None and not (port.isascii() and port.isdigit() and 0 < int(port[:9]) < 65536):
         return "must have a port from 1 to 65535"
+    return _address_problem(name)
+
+
+def _address_problem(host: str) -> str | None:
+    """What is wrong with a host that is an IP address, or None. Of an IPv4 address only the plain form is
+    taken: `127.1`, `0x7f000001` and `2130706433` are addresses too, which nobody would see."""
+    plain = unicodedata.normalize("NFKC", host)
+    if plain.startswith("[") or _NUMBER.fullmatch(plain.rstrip(".").rpartition(".")[2]):
+        try:
+            ip = ip_address(plain.strip("[]"))
+        except ValueError:
+            return "must have an IP address in its usual form, such as 10.0.0.7 or [fd00::7]"
+        if ip.is_unspecified or ip.is_multicast:
+            return "must have the address of one host"
+        ip = getattr(ip, "ipv4_mapped", None) or ip
+        if ip in METADATA and not named_alone(ip, settings.ENDPOINT_NETWORKS):
+            return "must not be a cloud's metadata service"
     return None
 
 
@@ -186,6 +210,18 @@ def name_field(unique: bool = True, **options: Any) -> models.CharField[str, str
     """The name of an object."""
     options.setdefault("validators", [validate_name])
     return models.CharField(max_length=NAME_LENGTH, unique=unique, **options)
+
+
+def request_id_field() -> models.CharField[str, str]:
+    """The request that a row was made in: what is logged about it later carries the id too."""
+    return models.CharField(
+        max_length=64,
+        blank=True,
+        default=request_id,
+        db_default="",
+        editable=False,
+        help_text="Of the request in the log.",
+    )
 
 
 class Source(models.TextChoices):

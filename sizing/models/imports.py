@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import Q
 
 from sizing.models.catalog import BenchProfile, Variant
-from sizing.models.fields import validate_text
+from sizing.models.fields import request_id_field, validate_text
 from sizing.models.measurement import Measurement
 
 
@@ -65,6 +65,7 @@ class BenchImport(models.Model):
     measurement = models.OneToOneField(
         Measurement, null=True, blank=True, on_delete=models.SET_NULL, related_name="bench_import"
     )
+    request_id = request_id_field()
 
     class Meta:
         ordering = ["-queued_at", "-id"]

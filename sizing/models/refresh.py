@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from sizing.models.catalog import BenchProfile, Variant
+from sizing.models.fields import request_id_field
 from sizing.models.fleet import Node, Replica
 
 
@@ -54,6 +55,7 @@ class Refresh(models.Model):
     heartbeat_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
     error = models.TextField(blank=True, default="")
+    request_id = request_id_field()
 
     class Meta:
         ordering = ["-queued_at", "-id"]
@@ -108,6 +110,12 @@ class WorkerBeat(models.Model):
 
     name = models.CharField(max_length=255, unique=True)
     seen_at = models.DateTimeField()
+    queues = models.JSONField(
+        default=list,
+        db_default=models.Value([], models.JSONField()),
+        blank=True,
+        help_text="Those that it takes messages of.",
+    )
 
     def __str__(self) -> str:
         return self.name

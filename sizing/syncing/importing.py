@@ -21,13 +21,15 @@ from django.db import connection
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
+from sizing import log_context
 from sizing.inventory.kubernetes.facts import Listing
 from sizing.inventory.kubernetes.reading import read_listing
 from sizing.inventory.yaml_reading import UnreadableError
 from sizing.models import ClusterImport, history
+from sizing.models.clock import read_shared_now, shared_now
 from sizing.models.history import By
 from sizing.syncing import bringing, state
-from sizing.syncing.told import changes_told, report_told, summary
+from sizing.syncing.told import changes_told, goes_beyond, report_told, summary
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +48,10 @@ SIGN_OF_LIFE_EVERY_S = 1.0
 BROKE_OFF = "it broke off; the desk's log tells why"
 TOO_LONG = "the time limit of a task ended it"
 CANCELLED = "cancelled; nothing was changed"
+OTHERWISE = (
+    "the inventory changed meanwhile, and the import would do something else now, which is shown below;"
+    " nothing was changed"
+)
 LOST = "its worker was lost before the end of the import; nothing was changed"
 DROPPED = "it was not imported within a day, so its file is no longer kept; bring it again"
 
@@ -54,6 +60,14 @@ State = ClusterImport.State
 
 class _Lost(Exception):  # noqa: N818  it reads as what it says
     """The import is not this worker's any more: taken back, given to another one, or deleted."""
+
+
+class _Otherwise(Exception):  # noqa: N818  it reads as what it says
+    """The import would do what nobody has seen; `kept` is what its row is to keep of it."""
+
+    def __init__(self, kept: dict[str, Any]) -> None:
+        super().__init__(OTHERWISE)
+        self.kept = kept
 
 
 class _Cancelled(Exception):  # noqa: N818  it reads as what it says
@@ -77,6 +91,8 @@ def read(pk: int) -> bool:
 def bring(pk: int) -> bool:
     """Import a list that waits for it, by the inventory as it is now. False: it was not this worker's.
 
+    Where it would do more than was looked at, the row tells that, and nothing is changed.
+
     The row says that it is imported in the transaction of the import itself: neither stands without the
     other, and a list that was taken back meanwhile changes nothing.
     """
@@ -86,7 +102,10 @@ def bring(pk: int) -> bool:
         return False
 
     def done(outcome: bringing.Outcome) -> None:
-        if not _end(row, State.DONE, progress=100, body=None, **kept_of(outcome)):
+        kept = kept_of(outcome)
+        if goes_beyond(kept["changes"], row.changes):
+            raise _Otherwise(kept)
+        if not _end(row, State.DONE, progress=100, body=None, **kept):
             raise _Lost
         history.write(By(f"import {row.pk}", row.requested_by), outcome.events)
 
@@ -99,6 +118,8 @@ def bring(pk: int) -> bool:
         except bringing.RefusedError as reason:
             # As it is now it is refused; the list itself is still good to be looked at and tried again.
             _end(row, State.READ, progress=100, error=str(reason))
+        except _Otherwise as otherwise:
+            _end(row, State.READ, progress=100, error=OTHERWISE, **otherwise.kept)
     return True
 
 
@@ -131,7 +152,7 @@ def kept_of(outcome: bringing.Outcome) -> dict[str, Any]:
 
 def _taken(pk: int, among: QuerySet[ClusterImport], state: str) -> ClusterImport | None:
     taken = among.filter(pk=pk).update(
-        state=state, attempts=F("attempts") + 1, heartbeat_at=timezone.now(), progress=0, error=""
+        state=state, attempts=F("attempts") + 1, heartbeat_at=shared_now(), progress=0, error=""
     )
     return ClusterImport.objects.get(pk=pk) if taken else None
 
@@ -141,7 +162,8 @@ def _ending(row: ClusterImport) -> Iterator[None]:
     """However the work ends, the row tells it."""
     error = BROKE_OFF
     try:
-        yield
+        with log_context.telling(cluster_import=row.pk, request_id=row.request_id):
+            yield
         error = ""
     except (UnreadableError, bringing.RefusedError) as reason:
         error = str(reason)
@@ -166,7 +188,7 @@ def _alive(row: ClusterImport) -> Iterator[None]:
     def beat() -> None:
         while not over.wait(BEAT_EVERY_S):
             with suppress(DatabaseError):  # SQLite lets nobody write beside the import itself
-                _own(row).update(heartbeat_at=timezone.now())
+                _own(row).update(heartbeat_at=shared_now())
             connection.close()
 
     thread = threading.Thread(target=beat, name=f"life of {row}", daemon=True)
@@ -200,7 +222,7 @@ def _progress(row: ClusterImport) -> Callable[[float], None]:
 
 def _sign(row: ClusterImport, **fields: Any) -> None:
     """A sign of life; raises where the row is not this worker's any more, or was cancelled."""
-    if not _own(row).filter(cancel_requested=False).update(heartbeat_at=timezone.now(), **fields):
+    if not _own(row).filter(cancel_requested=False).update(heartbeat_at=shared_now(), **fields):
         raise _Cancelled if _own(row).exists() else _Lost
 
 
@@ -218,7 +240,7 @@ def sweep(now: datetime | None = None) -> int:
 
     A list is read again, but never imported again by itself: by then a newer one may be imported.
     """
-    now = now or timezone.now()
+    now = now or read_shared_now()
     lost = ClusterImport.objects.filter(heartbeat_at__lt=now - LEASE)
     unread = lost.filter(state=State.RUNNING)
     changed = unread.filter(attempts__gte=MOST_ATTEMPTS).update(

@@ -16,6 +16,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from sizing.models import ClusterSync, Node
+from sizing.models.clock import read_shared_now, shared_now
 from sizing.models.fields import Source
 from sizing.models.locking import inventory_lock
 from sizing.syncing.failures import SyncFailure
@@ -51,10 +52,12 @@ class Claim:
 def claim(lease_s: float) -> Claim | None:
     """Take the sync for this run; None where another one has it."""
     ClusterSync.objects.get_or_create(pk=ROW)
-    now = timezone.now()
-    free = ClusterSync.objects.filter(Q(lease_until__isnull=True) | Q(lease_until__lt=now), pk=ROW)
+    now, lease = read_shared_now(), timedelta(seconds=lease_s)
+    over = Q(lease_until__isnull=True) | Q(lease_until__lt=now)
+    set_back = Q(lease_until__gt=now + 2 * lease)  # it was given before the clock was
     with transaction.atomic():
-        if not free.update(attempt=F("attempt") + 1, lease_until=now + timedelta(seconds=lease_s)):
+        free = ClusterSync.objects.filter(over | set_back, pk=ROW)
+        if not free.update(attempt=F("attempt") + 1, lease_until=now + lease):
             return None
         row = ClusterSync.objects.only("attempt", "failures").get(pk=ROW)
         if not row.failures:
@@ -80,7 +83,7 @@ def guard(claim: Claim) -> None:
 
 def beat(claim: Claim, lease_s: float, **fields: Any) -> None:
     """A sign of life, with what has changed."""
-    write(claim, lease_until=timezone.now() + timedelta(seconds=lease_s), **fields)
+    write(claim, lease_until=shared_now() + timedelta(seconds=lease_s), **fields)
 
 
 def failed(claim: Claim, failure: SyncFailure, failures: int) -> None:
@@ -111,7 +114,7 @@ CLEAR: Mapping[str, Any] = {
 def release(claim: Claim) -> None:
     """The run ends in good order; the next may begin at once."""
     row = _ours(claim)
-    row.update(lease_until=timezone.now())
+    row.update(lease_until=shared_now())
     row.exclude(state=State.FAILING).update(state=State.WAITING)
 
 

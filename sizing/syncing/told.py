@@ -66,6 +66,22 @@ def number_of_changes(told: Mapping[str, Any]) -> int:
     )
 
 
+def goes_beyond(told: Mapping[str, Any], shown: Mapping[str, Any]) -> bool:
+    """Whether a difference has anything that another one, which somebody saw, had not; less is no harm.
+
+    Of more objects of a kind than are kept by name, there may only be no more than were shown.
+    """
+    for section in SECTIONS:
+        for word in HAPPENED:
+            now, before = (one.get(section, {}).get(word, {}) for one in (told, shown))
+            if now.get("count", 0) > before.get("count", 0):
+                return True
+            names, seen = ({str(each) for each in one.get("first", ())} for one in (now, before))
+            if before.get("count", 0) <= NAMES_KEPT and names - seen:
+                return True
+    return False
+
+
 def _kind(kind: Mapping[str, Any]) -> dict[str, Any]:
     details: Mapping[str, Sequence[str]] = kind.get("details") or {}
     told = {}

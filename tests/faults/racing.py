@@ -21,20 +21,20 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def together(processes: int, environment: dict[str, str], *what: str) -> list[Any]:
-    """Let so many processes begin at once; what each of them got."""
+    """Let so many processes begin at once; what each of them got. RACER tells each its number."""
     command = [sys.executable, "-m", "tests.faults.racing", *what]
     values = environment | {"DJANGO_SETTINGS_MODULE": "llmgw_admin.settings"}
     running = [
         subprocess.Popen(
             command,
             cwd=ROOT,
-            env=values,
+            env=values | {"RACER": str(number)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             preexec_fn=end_with(os.getpid()),
         )
-        for _ in range(processes)
+        for number in range(processes)
     ]
     try:
         for process in running:
@@ -89,6 +89,18 @@ def measure(pk: int) -> bool:
     return running.run(pk)
 
 
+def all_at_once() -> dict[str, int]:
+    from tests.faults import writing
+
+    return writing.all_at_once()
+
+
+def counting() -> dict[str, int]:
+    from tests.faults import writing
+
+    return writing.counting()
+
+
 def main(arguments: Sequence[str]) -> None:
     django.setup()
     print("ready", flush=True)
@@ -99,6 +111,8 @@ def main(arguments: Sequence[str]) -> None:
         "claim": claim,
         "due": due,
         "measure": measure,
+        "all at once": all_at_once,
+        "counting": counting,
     }
     print(json.dumps(known[what](*map(int, numbers))))
 

@@ -7,12 +7,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlsplit
 
+import dj_database_url
 import psutil
 from django.db import connections
+from django.db.utils import ConnectionHandler
 
-from sizing.models import BenchLevel, MeasuredNode, Measurement, Node, Refresh, WorkerBeat
+from sizing.models import (
+    BenchLevel,
+    BenchProfile,
+    MeasuredNode,
+    Measurement,
+    Node,
+    Refresh,
+    Variant,
+    WorkerBeat,
+)
 from tests import builders
 from tests.infra.desk import Desk, alive, until
 from tests.measuring.simulated import truth
@@ -28,9 +38,11 @@ SHORT = {"lowest": 2, "highest": 2, "most_levels": 2, "level_s": 15, "budget_s":
 def rows_of(environment: dict[str, str]) -> Iterator[None]:
     """The models in this process read and write the database of the desk with this environment."""
     ours = connections["default"]
-    theirs = ours.copy()
-    url = environment.get("DATABASE_URL", "")
-    theirs.settings_dict["NAME"] = urlsplit(url).path[1:] if url else f"{environment['DATA_DIR']}/db.sqlite3"
+    url = environment.get("DATABASE_URL") or f"sqlite:///{environment['DATA_DIR']}/db.sqlite3"
+    database: dict[str, Any] = dict(dj_database_url.parse(url))
+    if database["ENGINE"].endswith("sqlite3"):
+        database["OPTIONS"] = {"transaction_mode": "IMMEDIATE", "timeout": 20}
+    theirs = ConnectionHandler({"default": database})["default"]
     connections["default"] = theirs
     try:
         yield
@@ -44,6 +56,12 @@ def queued(url: str, node: Node | None = None, **options: Any) -> Refresh:
 
     Nobody is told of it: the next sweep finds it.
     """
+    variant, profile = measurable(url, node)
+    return Refresh.objects.create(variant=variant, profile=profile, trigger="api", options=SHORT | options)
+
+
+def measurable(url: str, node: Node | None = None) -> tuple[Variant, BenchProfile]:
+    """A model of its own that was measured before, with one replica at this URL."""
     name = uuid.uuid4().hex[:8]
     node = node or builders.node(f"node-{name}", gpus=1)
     model = builders.model(f"model-{name}")
@@ -53,7 +71,7 @@ def queued(url: str, node: Node | None = None, **options: Any) -> Refresh:
         f"short-{name}", input_tokens=16, output_tokens=8, ttft_ms=2000, arrival="concurrency"
     )
     builders.measurement(variant, profile, LAST)
-    return Refresh.objects.create(variant=variant, profile=profile, trigger="api", options=SHORT | options)
+    return variant, profile
 
 
 def fresh(row: Refresh) -> Refresh:

@@ -66,6 +66,10 @@ class Desk:
             if match := re.search(pattern, line):
                 return match
 
+    def said(self) -> list[str]:
+        """All that it printed so far."""
+        return [*self.lines, *self._waiting.queue]
+
     def get(self, path: str) -> tuple[int, str]:
         connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=10)
         connection.request("GET", path)
@@ -93,11 +97,15 @@ class Desk:
 
 
 @contextmanager
-def environment_of(folder: Path) -> Iterator[dict[str, str]]:
-    """An empty desk: a data folder, and a database of the kind that this run is about."""
+def environment_of(folder: Path, server: str | None = None) -> Iterator[dict[str, str]]:
+    """An empty desk: a data folder, and a database of its own.
+
+    server: the URL of the PostgreSQL to make it on; empty: SQLite; None: the kind that this run is about.
+    """
     values = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
-    values |= {"DATA_DIR": str(folder), "PORT": "0"}
-    server = values.get("DATABASE_URL", "")
+    if server is None:
+        server = values.get("DATABASE_URL", "")
+    values |= {"DATA_DIR": str(folder), "PORT": "0", "DATABASE_URL": server}
     if not server.startswith("postgres"):
         yield values
         return
@@ -106,8 +114,8 @@ def environment_of(folder: Path) -> Iterator[dict[str, str]]:
     name = f"up_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
-        parts = urlsplit(server)
-        yield values | {"DATABASE_URL": parts._replace(path=f"/{name}").geturl()}
+    yield values | {"DATABASE_URL": urlsplit(server)._replace(path=f"/{name}").geturl()}
+    with psycopg.connect(server, autocommit=True) as connection:  # anew: the server may have been killed
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 

@@ -33,10 +33,11 @@ def test_a_message_only_wakes_a_worker_so_it_is_acknowledged_late_and_leaves_no_
 
 @pytest.mark.django_db
 def test_a_worker_has_one_row_however_often_it_beats():
-    celery._note_beat("worker@a")
+    celery._note_beat("worker@a", ["desk"])
     first = WorkerBeat.objects.get().seen_at
-    celery._note_beat("worker@a")
+    celery._note_beat("worker@a", ["desk", "sync"])
     assert WorkerBeat.objects.get().seen_at >= first
+    assert WorkerBeat.objects.get().queues == ["desk", "sync"]
     celery._forget("worker@a")
     assert not WorkerBeat.objects.exists()
 
@@ -46,7 +47,7 @@ def test_workers_that_are_long_gone_are_forgotten_when_a_new_one_comes():
     now = timezone.now()
     WorkerBeat.objects.create(name="gone@a", seen_at=now - timedelta(days=2))
     WorkerBeat.objects.create(name="lost@a", seen_at=now - timedelta(hours=1))
-    celery._note_beat("new@a")
+    celery._note_beat("new@a", ["desk"])
     assert set(WorkerBeat.objects.values_list("name", flat=True)) == {"lost@a", "new@a"}
 
 

@@ -8,6 +8,7 @@ import os
 import secrets
 import socket
 import sys
+import time
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from django.db import IntegrityError, connections, transaction
+from django.db import IntegrityError, OperationalError, connection, connections, transaction
 
 from sizing.demo.simulated import commands
 from sizing.management.desk_command import DeskCommand
@@ -23,6 +24,7 @@ from sizing.services.errors import DeskError
 from sizing.supervisor import Child, Supervisor
 
 _CELERY = [sys.executable, "-m", "celery", "--app", "llmgw_admin", "--quiet"]
+DATABASE_WITHIN_S = 60.0
 DEMO_FLEET = Path(__file__).resolve().parents[2] / "demo" / "fleet.yaml"
 
 
@@ -36,6 +38,7 @@ class Command(DeskCommand):
 
     def handle(self, *args: Any, demo: bool, host: str, port: int, **options: Any) -> None:
         with _listen(host, port) as listener:
+            self._wait_for_database()
             call_command("migrate", verbosity=0, interactive=False)
             self._first_administrator()
             if demo:
@@ -47,6 +50,22 @@ class Command(DeskCommand):
     def say(self, text: str) -> None:
         self.stdout.write(text)
         self.stdout.flush()
+
+    def _wait_for_database(self) -> None:
+        """A server that starts at the same time as the desk may need a while longer."""
+        until = time.monotonic() + DATABASE_WITHIN_S
+        told = False
+        while True:
+            try:
+                connection.ensure_connection()
+                return
+            except OperationalError as error:
+                if connection.vendor == "sqlite" or time.monotonic() > until:
+                    raise
+                if not told:
+                    self.say(f"waits for the database: {' '.join(str(error).split())}")
+                    told = True
+                time.sleep(1)
 
     def _first_administrator(self) -> None:
         users = get_user_model().objects
@@ -118,11 +137,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _web_command(fd: int) -> list[str]:
-    options = (
-        f"--bind fd://{fd} --workers {settings.WEB_WORKERS} --worker-class gthread"
-        f" --threads {settings.WEB_THREADS} --timeout 120 --graceful-timeout 10 --keep-alive 5"
-        " --log-level warning --no-control-socket"
-    )
+    options = f"--config python:llmgw_admin.web_server --bind fd://{fd}"
     return [sys.executable, "-m", "gunicorn", "llmgw_admin.wsgi", *options.split()]
 
 

@@ -17,11 +17,13 @@ from django.db import Error as DatabaseError
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
+from sizing import log_context
 from sizing.measuring.importing.considering import Considered, consider
 from sizing.measuring.importing.finding import finding, shown
 from sizing.measuring.importing.given import ReadFile, read_file
 from sizing.measuring.importing.storing import NotStorable, asked_of, store, stored_before
 from sizing.models import BenchFile, BenchImport, history
+from sizing.models.clock import read_shared_now, shared_now
 from sizing.models.history import By
 from sizing.models.locking import inventory_lock
 
@@ -42,16 +44,16 @@ State = BenchImport.State
 
 def run(pk: int) -> bool:
     """Read the files of a queued import. False: it was not this worker's to read."""
-    now = timezone.now()
     taken = BenchImport.objects.filter(pk=pk, state=State.QUEUED).update(
-        state=State.RUNNING, attempts=F("attempts") + 1, heartbeat_at=now, progress=0, error=""
+        state=State.RUNNING, attempts=F("attempts") + 1, heartbeat_at=shared_now(), progress=0, error=""
     )
     if not taken:
         return False
     row = BenchImport.objects.select_related("variant", "profile").get(pk=pk)
     error = BROKE_OFF
     try:
-        _take(row, consider_rows(row, _read(row)))
+        with log_context.telling(bench_import=pk, request_id=row.request_id):
+            _take(row, consider_rows(row, _read(row)))
         error = ""
     except _Lost:
         log.warning("import %s is in other hands; this attempt of it ends", pk)
@@ -89,7 +91,7 @@ def _read(row: BenchImport) -> Iterator[ReadFile]:
     for pk, name, size in found:
         yield read_file(name, BenchFile.objects.get(pk=pk).read())
         done += size
-        if not _running(row).update(heartbeat_at=timezone.now(), progress=min(99, 100 * done // total)):
+        if not _running(row).update(heartbeat_at=shared_now(), progress=min(99, 100 * done // total)):
             raise _Lost
 
 
@@ -130,7 +132,7 @@ def _end(row: BenchImport, state: str, **fields: Any) -> bool:
 
 def sweep(now: datetime | None = None) -> int:
     """Heal imports whose worker is lost, and delete old ones that nobody stored; rows that changed."""
-    now = now or timezone.now()
+    now = now or read_shared_now()
     lost = BenchImport.objects.filter(state=State.RUNNING, heartbeat_at__lt=now - LEASE)
     failed = lost.filter(attempts__gte=MOST_ATTEMPTS).update(
         state=State.FAILED, finished_at=now, error=f"the worker was lost {MOST_ATTEMPTS} times"

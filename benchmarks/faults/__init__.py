@@ -1,0 +1,1 @@
+"""What a desk of real processes does when parts of it fail."""
