@@ -103,7 +103,7 @@ def running(fill: Callable[[Server, Path], None]) -> Iterator[Desk]:
         session = server.manage("shell", "-v0", "-c", SESSION).strip()
         web = server.start()
         try:
-            _wait(server)
+            wait_for(server)
             worker = int(Path(f"/proc/{web.pid}/task/{web.pid}/children").read_text().split()[0])
             yield Desk(server, session, worker)
         finally:
@@ -111,7 +111,8 @@ def running(fill: Callable[[Server, Path], None]) -> Iterator[Desk]:
             web.wait()
 
 
-def _wait(server: Server) -> None:
+def wait_for(server: Server) -> None:
+    """Until the desk shows a page."""
     for _ in range(200):
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
         try:

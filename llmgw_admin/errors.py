@@ -6,6 +6,7 @@ from django.core.exceptions import DisallowedHost, RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 
+from sizing import log_context
 from sizing.services.database import AWAY, unavailable
 
 
@@ -13,7 +14,8 @@ def error_response(request: HttpRequest, status: int, code: str, message: str) -
     """The error in the form that fits the path; needs no database and no session."""
     if request.path == "/api" or request.path.startswith("/api/"):
         return JsonResponse({"error": message, "code": code}, status=status)
-    return HttpResponse(render_to_string(f"{status}.html", {"message": message}), status=status)
+    told = {"message": message, "request_id": log_context.request_id()}
+    return HttpResponse(render_to_string(f"{status}.html", told), status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

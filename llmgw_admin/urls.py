@@ -4,13 +4,15 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
-from sizing.api.health import healthz, metrics
+from sizing.api.health import healthz, live, metrics, ready
 from sizing.api.routers import OPTIONAL_SLASH
 from sizing.api.views.documents import Root
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
     re_path(r"^healthz/?$", healthz, name="healthz"),
+    re_path(r"^healthz/live/?$", live, name="live"),
+    re_path(r"^healthz/ready/?$", ready, name="ready"),
     re_path(r"^metrics/?$", metrics, name="metrics"),
     re_path(rf"^api/v1{OPTIONAL_SLASH}", Root.as_view(), name="api"),
     path("api/v1/", include("sizing.api.urls")),

@@ -16,6 +16,8 @@ from django.core.cache import cache
 from django.db import connection
 from django.test import TransactionTestCase
 
+from sizing.services import answers
+
 REQUIRE_ALL = os.environ.get("REQUIRE_ALL") == "1"
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -88,8 +90,9 @@ def no_network() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def empty_cache() -> None:
-    """Requests and sign-ins counted in one test do not hold up the next."""
+    """Requests counted in one test do not hold up the next; no answer is of another database."""
     cache.clear()
+    answers.forget()
 
 
 @pytest.fixture

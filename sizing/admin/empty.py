@@ -58,10 +58,11 @@ WORDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "No target is saved yet. Ask what a model would take, and save the question as a target.",
         ("sizing.target",),
     ),
+    "sizing.answer": ("Nothing was asked yet. Open a model and ask what it would take.", ()),
     "sizing.apitoken": ("There is no API token. manage.py create_token USER --label LABEL makes one.", ()),
     "auth.group": ("There is no group yet.", ("auth.group",)),
 }
-BY_MODELS = ("sizing.measurement", "sizing.refresh", "sizing.target")
+BY_MODELS = ("sizing.measurement", "sizing.refresh", "sizing.target", "sizing.answer")
 """Where a model's page is the way."""
 
 

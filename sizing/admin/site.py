@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-from contextlib import suppress
-from typing import Any
+import logging
+from typing import Any, cast
 
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.admin.models import CHANGE
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
-from django.core.cache import cache
+from django.contrib.auth.models import User
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
-WINDOW_S = 300
-FAILURES_PER_NAME = 10
-FAILURES_PER_ADDRESS = 100
+from sizing.domain.wording import plural
+from sizing.models import history
+from sizing.models.history import By, Event
+from sizing.services import sign_in
+
+logger = logging.getLogger(__name__)
 
 # Group, its models (app label and model name) in the order in which an operator looks for them.
 GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
@@ -25,7 +29,7 @@ GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("cluster", "Cluster", ("sizing.clusterimport", "sizing.clustersync", "sizing.mappingrule")),
     ("served", "What is served", ("sizing.servedmodel", "sizing.variant", "sizing.benchprofile")),
     ("measured", "Measured", ("sizing.measurement", "sizing.refresh", "sizing.benchimport")),
-    ("wishes", "Wishes", ("sizing.target",)),
+    ("wishes", "Wishes", ("sizing.target", "sizing.answer")),
     ("access", "Access", ("auth.user", "auth.group", "sizing.apitoken")),
 )
 IN_HEADER = (
@@ -62,6 +66,7 @@ class DeskAdminSite(admin.AdminSite):
         # registers itself in that moment registers with a site that is then thrown away.
         from sizing.admin import (
             access,
+            answers,
             catalog,
             cluster,
             gpus,
@@ -83,6 +88,7 @@ class DeskAdminSite(admin.AdminSite):
             *inventory.ADMINS,
             *cluster.ADMINS,
             *wishes.ADMINS,
+            *answers.ADMINS,
             *access.ADMINS,
         ):
             self.register(model, model_admin)
@@ -159,23 +165,22 @@ class DeskAdminSite(admin.AdminSite):
         return DeskAutocomplete.as_view(admin_site=self)(request)  # type: ignore[return-value]
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Sign in; after too many failures for a name, or from an address, wait. `next` is kept."""
+        """Sign in; after too many failures it says how long to wait. `next` is kept."""
         if request.method != "POST":
             return super().login(request, extra_context)
-        address = request.META.get("REMOTE_ADDR", "")
-        name = request.POST.get("username", "").casefold()
-        by_name = _key("name", address, name)
-        by_address = _key("address", address)
-        # Counted before the password is looked at, so that parallel tries are held to the limit too.
-        if _count(by_name) > FAILURES_PER_NAME or _count(by_address) > FAILURES_PER_ADDRESS:
-            return self._too_many(request)
-        response = super().login(request, extra_context)
-        if response.status_code == 302:
-            cache.delete(by_name)
-            _uncount(by_address)
+        name, address = request.POST.get("username", ""), request.META.get("REMOTE_ADDR", "")
+        try:
+            with sign_in.attempt(name, address) as attempt:
+                response = super().login(request, extra_context)
+                if response.status_code == 302:
+                    attempt.succeeded()
+                else:
+                    _log_failure(name, address)
+        except sign_in.Wait as wait:
+            return self._too_early(request, wait)
         return response
 
-    def _too_many(self, request: HttpRequest) -> HttpResponse:
+    def _too_early(self, request: HttpRequest, wait: sign_in.Wait) -> HttpResponse:
         response = TemplateResponse(
             request,
             "admin/login.html",
@@ -186,29 +191,34 @@ class DeskAdminSite(admin.AdminSite):
                 "form": AdminAuthenticationForm(request),
                 "app_path": request.get_full_path(),
                 "next": request.POST.get("next") or request.GET.get("next", ""),
-                "sign_in_error": "Too many failed sign-ins. Wait five minutes, then try again.",
+                "sign_in_error": f"Too many failed sign-ins. Try again in {wait_words(wait.seconds)}.",
             },
             status=429,
         )
-        response.headers["Retry-After"] = str(WINDOW_S)
+        response.headers["Retry-After"] = str(wait.seconds)
+        return response
+
+    def password_change(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        """Change one's own password: the history tells it, and all other sessions of the person end."""
+        with transaction.atomic():
+            response = super().password_change(request, extra_context)
+            if request.method == "POST" and response.status_code == 302:
+                user = cast(User, request.user)
+                event = Event(User, user.pk, user.get_username(), CHANGE, ("password",))
+                history.write(By(history.PAGE, user), [event])
         return response
 
 
-def _key(*parts: str) -> str:
-    """A cache key that any name fits in."""
-    return "sign-in:" + hashlib.sha256("\0".join(parts).encode()).hexdigest()
+def wait_words(seconds: int) -> str:
+    """A wait, as people say it: `32 seconds`, `5 minutes`."""
+    return plural(seconds, "second") if seconds < 120 else plural(-(-seconds // 60), "minute")
 
 
-def _count(key: str) -> int:
-    """One more within the window that the first one opened; the number so far."""
-    cache.add(key, 0, WINDOW_S)
-    try:
-        return cache.incr(key)
-    except ValueError:  # the window closed in between
-        cache.set(key, 1, WINDOW_S)
-        return 1
-
-
-def _uncount(key: str) -> None:
-    with suppress(ValueError):  # the window closed in between
-        cache.decr(key)
+def _log_failure(name: str, address: str) -> None:
+    """The name only where somebody has it: what is typed there by mistake may be a password."""
+    known = User.objects.filter(username=name[:150]).exists() if name.isprintable() else False
+    logger.warning(
+        "sign-in failed from %s for %s", address or "nowhere", name if known else "an unknown name"
+    )

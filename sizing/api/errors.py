@@ -89,7 +89,7 @@ def _response(exc: Exception) -> Response | None:
             return _error("the request cannot be understood", 400)
         case IntegrityError():
             return _error("somebody else changed this meanwhile; read it again and retry", 409)
-        case DatabaseError() | InterfaceError() if away := unavailable(exc):
+        case DatabaseError() | InterfaceError() | OSError() if away := unavailable(exc):
             logger.error("the database failed: %s", " ".join(str(exc).split()))
             return _error(away, 503, headers={"Retry-After": "5"})
     return None

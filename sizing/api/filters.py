@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 import django_filters  # type: ignore[import-untyped]
+from django.core.exceptions import ValidationError as DjangoValidationError
 from django.db.models import QuerySet
 from django.db.models.fields.json import KeyTransform
+from django_filters.fields import IsoDateTimeField  # type: ignore[import-untyped]
 from rest_framework.exceptions import ValidationError
 from rest_framework.filters import OrderingFilter
 from rest_framework.request import Request
 
 from sizing.inventory.words import quoted
 from sizing.models import (
+    Answer,
     BenchImport,
     BenchProfile,
     Measurement,
@@ -39,6 +43,21 @@ def _name(field: str, label: str, **options: Any) -> django_filters.CharFilter:
     return django_filters.CharFilter(
         field_name=field, lookup_expr="exact", max_length=NAME_LENGTH, label=label, strip=False, **options
     )
+
+
+class _MomentField(IsoDateTimeField):
+    def to_python(self, value: Any) -> datetime | None:
+        moment: datetime | None = super().to_python(value)
+        try:
+            return moment and moment.astimezone(UTC)
+        except OverflowError:  # before the first year, or after the last
+            raise DjangoValidationError(self.error_messages["invalid"], code="invalid") from None
+
+
+class _MomentFilter(django_filters.IsoDateTimeFilter):
+    """A time that there is in UTC too."""
+
+    field_class = _MomentField
 
 
 class _Named(django_filters.FilterSet):
@@ -178,6 +197,21 @@ class ImportFilter(django_filters.FilterSet):
 
     class Meta:
         model = BenchImport
+        fields: list[str] = []
+
+
+class AnswerFilter(django_filters.FilterSet):
+    model = _name("model", "Name of the model.")
+    asked_by = _name("asked_by_name", "Name of the account that asked.")
+    channel = django_filters.ChoiceFilter(choices=Answer.Channel.choices, label="page, api or command.")
+    fits = _flag(field_name="fits", label="Whether it fits.")
+    asked_after = _MomentFilter(
+        field_name="asked_at", lookup_expr="gte", label="Asked at this time or later."
+    )
+    asked_before = _MomentFilter(field_name="asked_at", lookup_expr="lt", label="Asked before this time.")
+
+    class Meta:
+        model = Answer
         fields: list[str] = []
 
 

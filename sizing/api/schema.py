@@ -23,6 +23,21 @@ ERRORS = {
 }
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
 BODIES = ("POST", "PUT", "PATCH")
+WITH_ETAG = ("retrieve", "create", "update", "partial_update", "destroy")
+ETAG = OpenApiParameter(
+    "ETag",
+    str,
+    OpenApiParameter.HEADER,
+    response=[200, 201],
+    description="Stands for all of the object that can be written.",
+)
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="The ETag of the object that this is meant for, as a read gave it: 409 where the object was "
+    "changed meanwhile, and then nothing is written. Left out, or `*`: whatever the object is.",
+)
 
 
 class DeskSchema(AutoSchema):
@@ -39,6 +54,14 @@ class DeskSchema(AutoSchema):
         if action == kept[-1]:
             kept.pop()
         return "_".join([*kept, action])
+
+    def get_override_parameters(self) -> list[Any]:
+        """ETags, where objects have them, and what to send them back in."""
+        action = getattr(self.view, "action", None)
+        if not getattr(self.view, "has_etags", False) or action not in WITH_ETAG:
+            return []
+        found = [ETAG] if action != "destroy" else []
+        return [*found, IF_MATCH] if action in ("update", "partial_update", "destroy") else found
 
     def _get_response_bodies(self, direction: Any = "response") -> Any:
         responses = super()._get_response_bodies(direction=direction)
@@ -66,7 +89,7 @@ class DeskSchema(AutoSchema):
 
     def _resolve_path_parameters(self, variables: list[str]) -> list[Any]:
         words = {
-            "id": ({"type": "integer", "minimum": 1}, "Id."),
+            "id": (getattr(self.view, "id_schema", {"type": "integer", "minimum": 1}), "Id."),
             "name": ({"type": "string", "minLength": 1}, getattr(self.view, "name_help", "")),
         }
         return [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import re_path
 
 from sizing.api.routers import OPTIONAL_SLASH, SlashRouter
-from sizing.api.views import collections, documents, imports, inventory, kubernetes, refreshes
+from sizing.api.views import answers, collections, documents, imports, inventory, kubernetes, refreshes
 
 router = SlashRouter()
 router.register("models", collections.Models, "model")
@@ -17,6 +17,7 @@ router.register("measurements", collections.Measurements, "measurement")
 router.register("targets", collections.Targets, "target")
 router.register("refreshes", refreshes.Refreshes, "refresh")
 router.register("imports", imports.Imports, "import")
+router.register("answers", answers.Answers, "answer")
 
 urlpatterns = [
     # Before the collections, for "import" is no measurement's id.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from threading import Lock
 
 from sizing import snapshot
 from sizing.domain.answer import Answer
@@ -61,6 +62,7 @@ class Standing:
 
 
 _ranked: tuple[snapshot.Snapshot, list[Standing]] | None = None
+_ranking = Lock()
 
 
 def worst_first() -> list[Standing]:
@@ -72,13 +74,20 @@ def worst_first() -> list[Standing]:
     global _ranked
     now, last = snapshot.current(), _ranked
     if last is None or last[0] is not now:
-        rows = Target.objects.select_related("model", "profile", "variant").only(
-            "tokens_per_sec", "utilization", "model__name", "profile__name", "variant__name"
-        )
-        found = [_standing(now, target) for target in rows]
-        found.sort(key=lambda one: (_RANK[one.kind], one.target.model.name, one.target.pk))
-        _ranked = last = now, found
+        with _ranking:  # whoever else opens a board meanwhile waits for the same
+            last = _ranked
+            if last is None or last[0] is not now:
+                _ranked = last = now, _worst_first(now)
     return last[1]
+
+
+def _worst_first(now: snapshot.Snapshot) -> list[Standing]:
+    rows = Target.objects.select_related("model", "profile", "variant").only(
+        "tokens_per_sec", "utilization", "model__name", "profile__name", "variant__name"
+    )
+    found = [_standing(now, target) for target in rows]
+    found.sort(key=lambda one: (_RANK[one.kind], one.target.model.name, one.target.pk))
+    return found
 
 
 def standings(targets: Iterable[Target]) -> list[Standing]:
@@ -102,7 +111,8 @@ def _standing(kept: snapshot.Snapshot, target: Target) -> Standing:
     return Standing(target, found, None, _ending(found), counted.variant.name, counted.measurement.profile)
 
 
-def _ending(found: Answer) -> Kind:
+def verdict(found: Answer) -> Kind | None:
+    """How an answer ends; None where only a search for whom to stop can tell."""
     counted = found.count
     short = counted.more - counted.free_room
     if counted.more == 0:
@@ -111,10 +121,15 @@ def _ending(found: Answer) -> Kind:
         return Kind.FITS
     if counted.permitted < counted.more:
         return Kind.BLOCKED
-    # A search for whom to stop takes long in a large fleet, and mostly it is clear without one.
     least, most = limits(found.fleet, counted.model, counted.variant, short)
-    fits = least >= short or (most >= short and found.fits)
-    return Kind.PREEMPTS if fits else Kind.BLOCKED
+    if least >= short:
+        return Kind.PREEMPTS
+    return Kind.BLOCKED if most < short else None
+
+
+def _ending(found: Answer) -> Kind:
+    # A search for whom to stop takes long in a large fleet, and mostly it is clear without one.
+    return verdict(found) or (Kind.PREEMPTS if found.fits else Kind.BLOCKED)
 
 
 def running_refreshes(shown: Sequence[Standing]) -> dict[int, Refresh]:

@@ -6,8 +6,10 @@ from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.models import Group, Permission, User
+from django.utils import timezone
 
 from sizing.models import (
+    Answer,
     ApiToken,
     BenchFile,
     BenchImport,
@@ -18,6 +20,8 @@ from sizing.models import (
     Refresh,
     Target,
 )
+from sizing.services import targets
+from sizing.services.answers import Asker
 from tests import builders
 
 
@@ -78,7 +82,10 @@ def make_everything(number: int = 1, hostile: str = "", first: int = 0) -> None:
             pk=1,
             defaults={"state": "failing", "error": f"broke{hostile}", "server": f"https://x{hostile}"},
         )
-        ApiToken.objects.create(user=user, label=f"ci{i}{hostile}")
+        # Revoked, so that it can be deleted.
+        ApiToken.objects.create(user=user, label=f"ci{i}{hostile}", revoked_at=timezone.now())
+        question = targets.parse_question(model.name, {"tokens_per_sec": ["5000"], "profile": [profile.name]})
+        targets.ask(question, Asker(Answer.Channel.PAGE, user))
         Group.objects.create(name=f"group{i}{hostile}")
 
 

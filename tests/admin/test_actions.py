@@ -86,6 +86,15 @@ def test_a_node_is_drained_with_all_that_serves_there(llama: Variant, boss: Clie
     ]
 
 
+@pytest.mark.parametrize("action", ["cordon", "uncordon", "drain"])
+def test_of_nodes_that_are_gone_only_that_is_said(boss: Client, action: str) -> None:
+    rows = [builders.node("gpu-a1", schedulable=action != "uncordon")]
+    (digest,) = hidden(act(boss, NODES, action, rows).content.decode(), "confirmed")
+    Node.objects.all().delete()
+    assert act(boss, NODES, action, rows, confirmed=digest).status_code == 302
+    assert said(boss, NODES) == ["Nothing to change: the selected nodes are there no more."]
+
+
 def test_to_drain_needs_leave_to_change_replicas_too(llama: Variant) -> None:
     client = Client()
     client.force_login(person("nodes-only", "view_node", "change_node"))

@@ -81,6 +81,18 @@ def test_the_import_looks_at_the_inventory_as_it_then_is(boss: Client) -> None:
     assert second.message == "nothing differs"
 
 
+def test_an_import_that_would_do_more_than_was_shown_is_asked_again(boss: Client) -> None:
+    row = brought(boss, small())
+    do(boss, brought(boss, as_bytes(node(), node("gpu-z9"), pod("llama-0"))), "import")
+    body = do(boss, row, "import")
+    assert "The inventory changed meanwhile, and the import would do something else now" in body
+    assert (Node.objects.count(), Replica.objects.count()) == (2, 1)
+    row.refresh_from_db()
+    assert (row.state, row.message) == ("read", "1 node is gone")
+    assert "The list is imported: 1 node is gone." in do(boss, row, "import")
+    assert list(Node.objects.values_list("name", flat=True)) == ["gpu-a1"]
+
+
 def test_a_list_that_says_nothing_new_says_so(boss: Client) -> None:
     do(boss, brought(boss, small()), "import")
     assert "The inventory is like this already." in page(boss, brought(boss, small()))

@@ -29,9 +29,9 @@ def pages_of(model: Any, row: Any) -> dict[str, str]:
     pk = quote(row.pk)
     name = model._meta.model_name
     pages = {page: address(model, page, pk) for page in ("change", "history")}
-    if name != "clustersync":
+    if name not in ("clustersync", "answer"):
         pages["delete"] = address(model, "delete", pk)
-    if name not in ("refresh", "apitoken", "clustersync"):
+    if name not in ("refresh", "apitoken", "clustersync", "answer"):
         pages["add"] = address(model, "add")
     if name == "mappingrule":
         pages["pods"] = address(model, "pods")

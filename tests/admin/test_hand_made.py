@@ -58,6 +58,21 @@ def test_what_an_address_fills_in_wrongly_is_left_out(boss: Client) -> None:
     assert 'value="2026-11-02"' in filled
 
 
+def test_a_form_has_no_more_lines_than_are_sent_and_no_more_than_250(boss: Client) -> None:
+    node = builders.node("n1", 1)
+    url = reverse("admin:sizing_node_change", args=[node.pk])
+    counts = {"name": "n1", "gpus-TOTAL_FORMS": "2000", "gpus-INITIAL_FORMS": "0"}
+    lines = {f"gpus-{i}-index": str(i) for i in range(3)}
+    for sent, most in (({}, 0), (lines, 3)):
+        body = boss.post(url, counts | sent).content.decode()
+        assert f"Please submit at most {most} forms." in body
+    many = {f"gpus-{i}-DELETE": "on" for i in range(300)}
+    answer = boss.post(url, counts | many | {"gpus-TOTAL_FORMS": "300"})
+    assert "Please submit at most 250 forms." in answer.content.decode()
+    too_many = {f"x{i}": "" for i in range(1001)}
+    assert boss.post(url, too_many).status_code == 400
+
+
 def _refused(answer: Any, value: str = "") -> None:
     if value == HUGE and connection.vendor == "postgresql":  # there it is a number that no row has
         assert answer.status_code in (200, 302, 404)

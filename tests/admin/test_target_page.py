@@ -16,6 +16,9 @@ from tests.admin import sweeps
 from tests.admin.cluster import person
 from tests.admin.test_every_page import HOSTILE
 
+TO_KEEP_IT = 7
+"""Queries that keep the answer; outside of tests all but one are another thread's."""
+
 
 def page(model: ServedModel) -> str:
     return reverse("admin:sizing_servedmodel_target", args=[model.pk])
@@ -276,7 +279,7 @@ def test_the_page_takes_as_many_queries_for_many_rows_as_for_few(llama: ServedMo
         Target.objects.create(
             model=llama, variant=variant, profile=builders.profile(f"p{i}"), tokens_per_sec=1
         )
-    assert (few, queries(60000)) == (12, 12)
+    assert (few, queries(60000)) == (12 + TO_KEEP_IT, 12 + TO_KEEP_IT)
 
 
 def test_of_many_who_would_stop_the_first_stand_in_the_table_and_all_count(viewer: Client) -> None:

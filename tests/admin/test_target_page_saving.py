@@ -67,6 +67,24 @@ def test_a_target_that_there_is_can_be_changed_to_what_was_asked(llama: ServedMo
     assert LogEntry.objects.count() == 1
 
 
+def test_a_target_that_was_changed_since_the_page_offered_it_is_not_changed_unseen(
+    llama: ServedModel, boss: Client
+) -> None:
+    target = builders.target(llama, 1000)
+    page_before = ask(boss, llama, tokens_per_sec="2000")
+    assert '<input type="hidden" name="before" value="1000.000000 1.000000">' in page_before
+    Target.objects.update(tokens_per_sec=1500)
+    before = "1000.000000 1.000000"
+    body = words(save(boss, llama, tokens_per_sec="2000", before=before))
+    assert "Not saved: the target was changed meanwhile: it asks 1,500 tok/s; look again." in body
+    target.refresh_from_db()
+    assert target.tokens_per_sec == 1500
+    Target.objects.all().delete()
+    body = words(save(boss, llama, tokens_per_sec="2000", before=before))
+    assert "it asks nothing any more; look again." in body
+    assert not Target.objects.exists()
+
+
 def test_a_change_of_the_utilization_alone_is_said(llama: ServedModel, boss: Client) -> None:
     target = builders.target(llama, 1000)
     body = words(ask(boss, llama, tokens_per_sec="1000", utilization="0.8"))

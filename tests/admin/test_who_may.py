@@ -23,6 +23,7 @@ from django.urls import resolve
 from django.urls.exceptions import Resolver404
 
 from sizing.models import InventoryChange
+from sizing.services.tokens import create_token
 from tests.admin.cluster import person
 from tests.admin.everything import address, make_one_of_each, routes
 
@@ -51,6 +52,7 @@ TABLES: dict[str, Least] = {
         ),
         (VIEWER, OPERATOR),
     ),
+    "sizing_answer": (VIEWER, NOBODY),
     **dict.fromkeys(("sizing_mappingrule", "sizing_clustersync"), (VIEWER, ADMINISTRATOR)),
     **dict.fromkeys(("sizing_apitoken", "auth_user", "auth_group"), (ADMINISTRATOR, ADMINISTRATOR)),
 }
@@ -70,7 +72,9 @@ OWN_PAGES: dict[str, Least] = {
     "admin/<url>": (STAFF, STAFF),  # nowhere
     "home": (ANYONE, ANYONE),
     "healthz": (ANYONE, ANYONE),
-    "metrics": (STAFF, STAFF),
+    "live": (ANYONE, ANYONE),
+    "ready": (ANYONE, ANYONE),
+    "metrics": LOOK,
     # What tables have beside the pages of all of them, and where these differ.
     "sizing_servedmodel_target": LOOK,  # who may only look saves nothing: see below
     "sizing_servedmodel_refresh": WORK,
@@ -119,6 +123,7 @@ API: dict[str, tuple[str, ...]] = {
     "import-files": READ_ONLY,
     "model-refresh": READ_ONLY,
     "model-target": READ_ONLY,
+    **dict.fromkeys(("answer-list", "answer-detail", "answer-replay"), (VIEWER, *(SUPERUSER,) * 4)),
     "measurement-report": READ_ONLY,
     "refresh-cancel": READ_ONLY,
     "refresh-retry": READ_ONLY,
@@ -282,6 +287,28 @@ def test_who_may_at_every_address_of_the_api(callers: list[Caller], rows: dict[s
     assert wrong == []
 
 
+def test_a_token_that_may_read_only_reads_at_every_address_and_writes_at_none(rows: dict[str, Any]) -> None:
+    person("chief", superuser=True)
+    client = Client(headers={"authorization": f"Bearer {create_token('chief', 'x', read_only=True)}"})
+    wrong = []
+    for name, pattern in CALLS:
+        url = address(name, pattern, rows)
+        for method in ("get", "head", "options", "post", "put", "patch", "delete"):
+            cache.clear()
+            before = _written()
+            answer = getattr(client, method)(url)
+            refused = answer.status_code == 403
+            if refused != (method in ("post", "put", "patch", "delete")) or answer.status_code >= 500:
+                wrong.append(f"{method} {url}: {answer.status_code}")
+            assert _written() == before, (method, url)
+    assert wrong == []
+    for name, pattern in PAGES:  # a token is for the API alone
+        least = least_of_page(name) or (NOBODY, NOBODY)
+        if least[0] != ANYONE and name != "metrics":
+            answer = client.get(address(name, pattern, rows))
+            assert (answer.status_code, "/login/" in answer.get("Location", "")) == (302, True), name
+
+
 # The groups ----------------------------------------------------------------------------------------
 
 
@@ -291,9 +318,13 @@ def permissions(group: str) -> set[str]:
 
 
 def test_every_table_is_in_the_groups(groups: None) -> None:
-    tables = [table._meta.model_name or "" for table in apps.get_app_config("sizing").get_models()]
-    views = {f"sizing.view_{table}" for table in tables}
-    edits = {f"sizing.{verb}_{table}" for table in tables for verb in ("add", "change", "delete")}
+    every = {
+        f"sizing.{verb}_{table._meta.model_name}"
+        for table in apps.get_app_config("sizing").get_models()
+        for verb in table._meta.default_permissions
+    }
+    views = {name for name in every if name.startswith("sizing.view_")}
+    edits = every - views
     people = {
         f"auth.{verb}_{one}" for one in ("user", "group") for verb in ("add", "change", "delete", "view")
     }

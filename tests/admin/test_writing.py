@@ -1,4 +1,4 @@
-"""Writes by the admin: the holding rules, actions with a confirmation, deleting, revoking, canceling."""
+"""Writes by the admin: the holding rules, actions with a confirmation, deleting, canceling."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.admin.utils import quote
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from sizing.models import ApiToken, Gpu, Measurement, Node, Placement, Refresh, Replica, Variant
+from sizing.models import Gpu, Measurement, Node, Placement, Refresh, Replica, Variant
 from sizing.services.targets import ask, parse_question
 from tests import builders
 from tests.admin.cluster import person
@@ -301,15 +299,6 @@ def test_a_gpu_that_is_held_cannot_be_taken_off_its_node(fleet: Variant, boss: C
     assert Gpu.objects.filter(node=node).count() == 8
     assert boss.post(url, form | {"gpus-7-DELETE": "on"}).status_code == 302
     assert Gpu.objects.filter(node=node).count() == 7
-
-
-def test_a_token_is_revoked_but_never_made_or_changed_here(boss: Client) -> None:
-    token, _text = ApiToken.objects.create(user=User.objects.get(username="boss"), label="ci")
-    assert boss.get(reverse("admin:sizing_apitoken_add")).status_code == 403
-    body = boss.get(reverse("admin:sizing_apitoken_change", args=[quote(token.pk)])).content.decode()
-    assert 'name="_save"' not in body
-    boss.post(reverse("admin:sizing_apitoken_delete", args=[quote(token.pk)]), {"post": "yes"})
-    assert not ApiToken.objects.exists()
 
 
 # Refreshes

@@ -106,6 +106,18 @@ def test_a_list_takes_as_many_queries_for_many_rows_as_for_few(
     assert queries() == few
 
 
+@pytest.mark.parametrize(
+    "query", ["asked_after=9999-12-31T23:59:59-23:59", "asked_before=0001-01-01T00:00:00%2B23:59"]
+)
+def test_a_time_that_there_is_not_in_utc_is_refused(llama: ServedModel, admin: APIClient, query: str) -> None:
+    refused = admin.get(f"/api/v1/answers?{query}")
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid")
+    name = query.partition("=")[0]
+    assert refused.json()["fields"] == {name: ["Enter a valid date/time."]}
+    edge = quote("9999-12-31T23:59:59+00:00")
+    assert admin.get(f"/api/v1/answers?asked_before={edge}").status_code == 200
+
+
 @pytest.mark.parametrize("key", ["00000000-0000-4000-8000-000000000000", "1", "x", "%00"])
 def test_what_is_no_answer_is_not_found(admin: APIClient, key: Any) -> None:
     for path in (f"/api/v1/answers/{key}", f"/api/v1/answers/{key}/replay"):

@@ -57,7 +57,7 @@ def specs(of: Inventory) -> tuple[Any, ...]:
     return of.nodes, replicas, of.catalog
 
 
-def changed(draw: st.DrawFn, ask: Ask) -> Ask:
+def changed(draw: st.DrawFn, ask: Ask, come: str) -> Ask:
     """The cluster after some writes: replicas ended, nodes come, other, gone, a model of another rank."""
     nodes = list(ask.nodes)
     replicas = [one for one in ask.replicas if draw(st.booleans())]
@@ -65,7 +65,7 @@ def changed(draw: st.DrawFn, ask: Ask) -> Ask:
     if draw(st.booleans()):
         nodes[0] = replace(nodes[0], schedulable=not nodes[0].schedulable, labels={"zone": "new"})
     if draw(st.booleans()):
-        nodes.append(NodeSpec(f"new-{len(nodes)}", nodes[0].gpus))
+        nodes.append(NodeSpec(come, nodes[0].gpus))
     if draw(st.booleans()):
         nodes = [node for node in nodes if node.name in held or node is nodes[-1]]
     models = ask.models
@@ -79,8 +79,8 @@ def changed(draw: st.DrawFn, ask: Ask) -> Ask:
 def histories(draw: st.DrawFn) -> list[Ask]:
     """A cluster at three moments."""
     first = draw(asks())
-    second = changed(draw, first)
-    return [first, second, changed(draw, second)]
+    second = changed(draw, first, "new-1")
+    return [first, second, changed(draw, second, "new-2")]
 
 
 def read(*documents: Document) -> Inventory:

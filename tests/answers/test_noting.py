@@ -66,6 +66,18 @@ def test_a_change_that_the_answer_does_not_show_makes_no_new_one(llama: ServedMo
     assert KeptInventory.objects.count() == 2, "none for the revision that gave nothing new"
 
 
+def test_another_spelling_of_a_number_is_no_other_question(llama: ServedModel, ada: User) -> None:
+    first = ask(ada, "3000")
+    builders.profile("rag")  # else this process knows the answer by the question's value
+    answers.forget()
+    assert ask(ada, "3000.000000", utilization="1.0") == first
+    builders.profile("code")
+    answers.forget()
+    assert ask(ada, "3e3", utilization="1") == first
+    long = "0." + "3" * 61
+    assert ask(ada, f"{long}2") != ask(ada, f"{long}1"), "with every figure"
+
+
 def test_who_asks_by_which_way_and_what_is_told_apart(llama: ServedModel, ada: User) -> None:
     bob = User.objects.create_user("bob")
     asked = {ask(ada), ask(bob), ask(ada, channel=Answer.Channel.PAGE), ask(ada, "5001"), ask(None)}

@@ -10,11 +10,14 @@ from uuid import UUID
 import pytest
 from django.contrib.auth.models import User
 from django.db import OperationalError, connection
+from django.test import Client
+from django.urls import reverse
 from pytest_django import Settings
 
 from sizing.models import Answer, KeptInventory, Measurement
 from sizing.services import answers
 from sizing.services.answers import keeping, recorder
+from tests.admin.cluster import person
 from tests.answers.conftest import ask, small_fleet
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -73,6 +76,48 @@ def test_an_answer_that_is_just_being_written_is_waited_for() -> None:
     row = answers.written_by_now(UUID(pk))
     assert row is not None
     assert str(row.pk) == pk
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/answers/{}", "/api/v1/answers/{}/replay", "/admin/sizing/answer/{}/change/"]
+)
+def test_an_answer_that_another_process_has_yet_to_write_is_waited_for(
+    client: Client, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    jobs: list[recorder.Job] = []
+    monkeypatch.setattr(recorder, "put", jobs.append)
+    monkeypatch.setattr(recorder, "LOOKED_FOR_S", 20)
+    client.force_login(person("looker", "view_answer"))
+    place = path.format(ask(None))
+
+    def other() -> None:
+        recorder.write(jobs)
+        connection.close()
+
+    def meanwhile(seconds: float) -> None:
+        assert not connection.in_atomic_block
+        thread = Thread(target=other)
+        thread.start()
+        thread.join()
+
+    monkeypatch.setattr("time.sleep", meanwhile)
+    assert client.get(place).status_code == 200
+
+
+def test_what_is_no_answer_of_any_process_is_not_found_and_who_may_not_look_waits_for_nothing(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.force_login(person("looker", "view_answer"))
+    monkeypatch.setattr(recorder, "LOOKED_FOR_S", 0.1)
+    nobody = "00000000-0000-4000-8000-000000000000"
+    assert client.get(f"/api/v1/answers/{nobody}").status_code == 404
+    page = reverse("admin:sizing_answer_change", args=[nobody])
+    assert client.get(page).status_code == 302
+    monkeypatch.setattr(recorder, "LOOKED_FOR_S", float("inf"))
+    assert client.get("/api/v1/answers/x").status_code == 404
+    client.force_login(person("stranger"))
+    assert client.get(f"/api/v1/answers/{nobody}").status_code == 403
+    assert client.get(page).status_code == 403
 
 
 def test_what_is_removed_meanwhile_keeps_no_answer_from_being_written(ada: User) -> None:

@@ -40,3 +40,20 @@ def test_what_was_just_kept_stays_also_without_an_answer(llama: ServedModel, ada
     Answer.objects.update(asked_at=timezone.now() - timedelta(days=91))
     assert drop_old_answers() == 1
     assert KeptInventory.objects.count() == 1
+    assert drop_old_answers() == 0
+
+
+def test_an_inventory_without_answers_goes_a_day_later_though_no_answer_gets_old(
+    llama: ServedModel, ada: User
+) -> None:
+    ask(ada)
+    Node.objects.filter(name="gpu-a2").update(schedulable=False)
+    needed = ask(ada)
+    Answer.objects.exclude(pk=needed).delete()
+    base, difference = KeptInventory.objects.order_by("pk")
+    assert days_from_now(2) == 0, "a difference that is needed is told to the base"
+    Answer.objects.update(inventory=base)
+    assert days_from_now(0) == 0
+    assert days_from_now(2) == 1
+    assert list(KeptInventory.objects.all()) == [base]
+    assert difference != base

@@ -27,7 +27,7 @@ def test_the_committed_document_is_current() -> None:
 
 def test_every_address_is_described_without_a_trailing_slash() -> None:
     paths = yaml.safe_load(SNAPSHOT.read_text())["paths"]
-    assert len(paths) == 9 * 2 + 9 + 1
+    assert len(paths) == 10 * 2 + 10 + 1
     assert all(f"{path}/".startswith("/api/v1/") and not path.endswith("/") for path in paths)
     routes = [
         p for p in urls.urlpatterns if isinstance(p, URLPattern) and p.name not in (None, "schema", "docs")

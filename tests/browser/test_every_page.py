@@ -14,6 +14,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
 from sizing.models import (
+    Answer,
     BenchFile,
     BenchImport,
     BenchProfile,
@@ -38,6 +39,8 @@ ACTS = {"again", "cancel", "discard", "force", "import", "leave-out", "load", "n
 ACTS |= {"refresh", "retry", "store"}
 # What nobody does by hand.
 FORBIDDEN = {
+    "sizing_answer_add",
+    "sizing_answer_delete",
     "sizing_apitoken_add",
     "sizing_clustersync_add",
     "sizing_clustersync_delete",
@@ -109,6 +112,8 @@ def more_addresses() -> Iterator[tuple[str, str]]:
     yield "no answer", f"{target}?tokens_per_sec=much"
     yield "two measurements", f"{compare}?a={first.pk}&b={last.pk}"
     yield "what a node refuses", f"{reverse('admin:sizing_node_change', args=[node.pk])}?model={model.pk}"
+    kept = reverse("admin:sizing_answer_change", args=[Answer.objects.latest("asked_at").pk])
+    yield "an answer computed again", f"{kept}?replay=1"
     yield "a run that failed", reverse("admin:sizing_refresh_change", args=[failed.pk])
     yield "a list without a match", f"{nodes}?q=nothing"
     yield "a form in a window of its own", f"{reverse('admin:sizing_benchprofile_add')}?_popup=1"

@@ -8,7 +8,7 @@ import io
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from sizing.models import Node, Target, Variant
+from sizing.models import Answer, Node, Target, Variant
 from tests import builders
 from tests.admin import sweeps
 from tests.browser.conftest import Desk
@@ -62,6 +62,22 @@ def test_it_answers_while_one_types_and_leaves_one_in_the_field(desk: Desk, llam
     expect(page).to_have_url(f"{desk.address}/admin/")
     page.go_forward()
     expect(page.locator("#answer")).to_have_text(NOT_ENOUGH)
+
+
+def test_what_is_typed_is_kept_once_it_is_meant_and_can_be_computed_again(desk: Desk, llama: Variant) -> None:
+    page = desk.page
+    page.goto(address(desk, llama))
+    page.keyboard.type("5000", delay=20)
+    expect(page.locator("#answer")).to_have_text(NOT_ENOUGH)
+    assert not Answer.objects.exists()
+    page.keyboard.press("Tab")
+    page.get_by_role("link", name="This answer is kept").click()
+    expect(page.locator("#answer")).to_have_text(NOT_ENOUGH)
+    page.get_by_role("link", name="Compute it again").click()
+    expect(
+        page.get_by_text("Computed again on the inventory of then, it is the same answer.")
+    ).to_be_visible()
+    assert [row.tokens_per_sec for row in Answer.objects.all()] == ["5000"]
 
 
 def test_what_would_help_is_tried_and_gone_back_from(desk: Desk, llama: Variant) -> None:

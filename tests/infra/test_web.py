@@ -41,12 +41,65 @@ def test_every_page_carries_the_security_headers(client):
     assert headers["Referrer-Policy"] == "same-origin"
 
 
-def test_only_the_page_of_the_api_may_style_itself(client):
+def test_the_page_of_the_api_has_icons_of_its_own_and_no_inline_style_or_script(client):
     for path in ("/api/v1/docs", "/api/v1/docs/"):
         policy = client.get(path).headers["Content-Security-Policy"]
-        assert "style-src 'self' 'unsafe-inline'" in policy
-        assert "script-src" not in policy
-    assert "unsafe" not in client.get("/api/v1/schema").headers["Content-Security-Policy"]
+        assert policy.endswith("; img-src 'self' data:")
+        assert "unsafe" not in policy
+    assert "data:" not in client.get("/api/v1/schema").headers["Content-Security-Policy"]
+
+
+def test_answers_of_every_kind_carry_the_security_headers(client):
+    client.raise_request_exception = False
+    answers = {
+        "page": client.get("/admin/login/"),
+        "redirect": client.get("/"),
+        "API error": client.get("/api/v1/models"),
+        "error page": client.get("/nope"),
+        "static": client.get("/static/sizing/desk.css"),
+        "strange host": client.get("/", headers={"Host": "evil.example"}),
+        "too large": client.post("/admin/login/", b"x" * 1024 * 1025, content_type="text/plain"),
+        "probe": client.get("/healthz"),
+    }
+    statuses = {kind: answer.status_code for kind, answer in answers.items()}
+    assert statuses == dict(zip(answers, (200, 302, 401, 404, 200, 400, 413, 200), strict=True))
+    for kind, answer in answers.items():
+        headers = answer.headers
+        assert headers["Content-Security-Policy"].startswith("default-src 'self'; object-src 'none'"), kind
+        assert headers["X-Content-Type-Options"] == "nosniff", kind
+        assert headers["Referrer-Policy"] == "same-origin", kind
+        assert headers["Cross-Origin-Opener-Policy"] == "same-origin", kind
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin", kind
+        assert ("no-store" in headers["Cache-Control"]) == (kind != "static"), kind
+
+
+@pytest.mark.parametrize(
+    ("proxies", "said", "address"),
+    [
+        (0, "10.9.9.9", "127.0.0.1"),
+        (1, "10.9.9.9", "10.9.9.9"),
+        (1, "1.1.1.1, 10.9.9.9", "10.9.9.9"),
+        (2, "1.1.1.1, 10.9.9.9, 10.0.0.1", "10.9.9.9"),
+        (2, "10.9.9.9", "127.0.0.1"),
+        (1, "10.9.9.9, somebody", "127.0.0.1"),
+        (1, "", "127.0.0.1"),
+    ],
+)
+def test_a_caller_is_who_our_outermost_proxy_says(settings, proxies, said, address):
+    settings.PROXIES = proxies
+    request = RequestFactory().get("/", headers={"X-Forwarded-For": said})
+    middleware.ClientAddress(lambda request: HttpResponse())(request)
+    assert request.META["REMOTE_ADDR"] == address
+
+
+def test_only_who_has_signed_in_sends_a_large_form(client):
+    large = b"x" * (middleware.LARGEST_FORM + 1)
+    for path in ("/admin/login/", "/admin/sizing/benchimport/add/", "/nope"):
+        answer = client.post(path, large, content_type="application/x-www-form-urlencoded")
+        assert (answer.status_code, "<h1>Too large</h1>" in answer.content.decode()) == (413, True)
+    assert client.post("/api/v1/nodes", large, content_type="application/json").status_code == 401
+    client.force_login(get_user_model().objects.create_superuser("root"))
+    assert client.post("/nope", large, content_type="text/plain").status_code == 404
 
 
 def test_static_files_are_served_under_the_hash_of_their_content(client):
@@ -83,7 +136,7 @@ def test_a_database_that_is_away_is_a_503_in_a_view(error):
     assert b'"code": "unavailable"' in answer.content
     page = away.process_exception(RequestFactory().get("/admin/"), error)
     assert page is not None
-    assert (page.status_code, "<h1>The database is away</h1>" in page.content.decode()) == (503, True)
+    assert (page.status_code, "<h1>The desk cannot do this now</h1>" in page.content.decode()) == (503, True)
 
 
 def test_any_other_error_is_left_to_the_500_that_shows_nothing():

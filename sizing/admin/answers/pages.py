@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import get_script_prefix, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -46,11 +46,18 @@ class AnswerAdmin(PageAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
         """One that was given a moment ago is waited for."""
-        with suppress(ValueError):
-            return answers.written_by_now(UUID(object_id))
-        return None
+        if self.has_view_permission(request):
+            with suppress(ValueError):
+                answers.written_by_now(UUID(object_id))
+        return super().change_view(request, object_id, form_url, extra_context)
 
     @admin.display(description="question", ordering="model")
     def question(self, row: Answer) -> str:

@@ -15,10 +15,14 @@ from django.urls import reverse
 from sizing.admin.target.question import Params, asked, no_tokens, query_of
 from sizing.models import ServedModel, Target
 from sizing.models.fields import MILLIONTH
+from sizing.models.locking import inventory_lock
 from sizing.services.editing import save_target
 from sizing.services.errors import DeskError
 from sizing.services.targets import Question, parse_question
 from sizing.templatetags.desk import num
+
+BEFORE = "before"
+"""What the form carries of the saved target that it offers to change."""
 
 _DIGITS = 80
 """More than a number that may be asked has."""
@@ -62,6 +66,7 @@ def saving_part(
     if not same and not (may_change if saved else may_add):
         return {}
     fields = [(name, value) for name, values in params.items() for value in values]
+    fields.append((BEFORE, _plainly(before)))
     said = (wished.beside(before), before.beside(wished)) if before else (str(wished), "")
     return {"saving": Saving(saved, same, may_view, *said, fields)}
 
@@ -130,11 +135,13 @@ def save(model_admin: Any, request: HttpRequest, model: ServedModel) -> HttpResp
         question = parse_question(model.name, params)
         if told := no_tokens(model):
             raise DeskError(told)
-        saved = saved_for(model, question)
-        may = target_admin.has_add_permission if saved is None else target_admin.has_change_permission
-        if not may(request):
-            raise PermissionDenied
-        said = saved_as(target_admin, request, question, saved)
+        with inventory_lock():
+            saved = saved_for(model, question)
+            may = target_admin.has_add_permission if saved is None else target_admin.has_change_permission
+            if not may(request):
+                raise PermissionDenied
+            _check_before(request, question, saved)
+            said = saved_as(target_admin, request, question, saved)
     except DeskError as error:
         model_admin.message_user(request, f"Not saved: {error.message.rstrip('.')}.", messages.ERROR)
         return HttpResponseRedirect(back)
@@ -142,6 +149,18 @@ def save(model_admin: Any, request: HttpRequest, model: ServedModel) -> HttpResp
     for warning in rounded(question):
         model_admin.message_user(request, warning, messages.WARNING)
     return HttpResponseRedirect(back)
+
+
+def _check_before(request: HttpRequest, question: Question, saved: Target | None) -> None:
+    """Refuse to change a target that was saved or changed since the page offered it; not where it is what
+    is wished already."""
+    now = wish_of(saved) if saved else None
+    if request.POST.get(BEFORE, _plainly(now)) != _plainly(now) and now != wish(question):
+        raise DeskError(f"the target was changed meanwhile: it asks {now or 'nothing any more'}; look again")
+
+
+def _plainly(wished: Wish | None) -> str:
+    return f"{wished.tokens_per_sec} {wished.utilization}" if wished else ""
 
 
 def saved_as(target_admin: Any, request: HttpRequest, question: Question, saved: Target | None) -> str:

@@ -12,6 +12,11 @@ from sizing.api.serializers.imports import (
     UploadSerializer,
 )
 from sizing.api.serializers.inventory import InventoryReportSerializer, InventorySerializer
+from sizing.api.serializers.kept_answer import (
+    KeptAnswerDetailSerializer,
+    KeptAnswerSerializer,
+    ReplaySerializer,
+)
 from sizing.api.serializers.measurement import MeasurementSerializer, TargetSerializer
 from sizing.api.serializers.refresh import RefreshOptionsSerializer, RefreshSerializer
 
@@ -24,6 +29,8 @@ __all__ = [
     "ImportSerializer",
     "InventoryReportSerializer",
     "InventorySerializer",
+    "KeptAnswerDetailSerializer",
+    "KeptAnswerSerializer",
     "MeasurementSerializer",
     "ModelSerializer",
     "NodeSerializer",
@@ -31,6 +38,7 @@ __all__ = [
     "ProfileSerializer",
     "RefreshOptionsSerializer",
     "RefreshSerializer",
+    "ReplaySerializer",
     "ReplicaSerializer",
     "StoredSerializer",
     "TargetSerializer",

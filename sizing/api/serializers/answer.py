@@ -145,3 +145,6 @@ class AnswerSerializer(_Base):
     reasons = serializers.ListField(child=serializers.CharField(), help_text="Codes about the model itself.")
     warnings = serializers.ListField(child=serializers.CharField())
     nodes = NodeReasonSerializer(many=True, required=False, help_text="With explain=nodes: every node.")
+    answer_id = serializers.UUIDField(
+        required=False, help_text="What `answers/{id}` knows it by; left out where no answers are kept."
+    )

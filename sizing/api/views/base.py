@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, cast
 from urllib.parse import quote
 
@@ -17,7 +18,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from sizing.api.authentication import BearerAuthentication, SessionAuthentication
+from sizing.api.authentication import BearerAuthentication, SessionAuthentication, check_scope
+from sizing.api.etags import check_match, etag_of, unchanged
 from sizing.api.filters import StableOrdering, check_parameters
 from sizing.api.paging import Pages
 from sizing.api.parsers import ExactJSONParser, UploadParser
@@ -59,6 +61,7 @@ class DeskView(APIView):
             self._count_stranger(request)
             raise
         self.check_throttles(request)
+        check_scope(request)
         self.check_permissions(request)
         self.format_kwarg = None
         request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
@@ -132,7 +135,12 @@ class Collection(DeskView, GenericViewSet):  # type: ignore[type-arg]
 
 
 class EditableCollection(Collection):
-    """A collection that is written too, through `sizing.services.editing`."""
+    """A collection that is written too, through `sizing.services.editing`.
+
+    Objects have an ETag; a write that names one in If-Match is refused where the object has another by now.
+    """
+
+    has_etags: ClassVar[bool] = True
 
     @property
     def table(self) -> type[Model]:
@@ -143,7 +151,10 @@ class EditableCollection(Collection):
         serializer.is_valid(raise_exception=True)
         row = self.get_queryset().get(pk=editing.save(self.table, serializer.validated_data, by=by(request)))
         location = f"{request.path.rstrip('/')}/{quote(self._key(row), safe='/:')}"
-        return Response(self.get_serializer(row).data, status=201, headers={"Location": location})
+        return self._answer(row, status=201, headers={"Location": location})
+
+    def retrieve(self, request: Request, **kwargs: str) -> Response:
+        return self._answer(self.get_object())
 
     def update(self, request: Request, **kwargs: str) -> Response:
         return self._change(request, partial=False)
@@ -152,15 +163,23 @@ class EditableCollection(Collection):
         return self._change(request, partial=True)
 
     def destroy(self, request: Request, **kwargs: str) -> Response:
-        editing.remove(self.table, self.get_object().pk, by=by(request))
+        row = self.get_object()
+        with unchanged(request, self):
+            editing.remove(self.table, row.pk, by=by(request))
         return Response(status=204)
 
     def _change(self, request: Request, partial: bool) -> Response:
         row = self.get_object()
+        check_match(request, self, row)
         serializer = self.get_serializer(data=request.data, partial=partial)
         serializer.is_valid(raise_exception=True)
-        pk = editing.save(self.table, serializer.validated_data, row.pk, by=by(request))
-        return Response(self.get_serializer(self.get_queryset().get(pk=pk)).data)
+        with unchanged(request, self):
+            pk = editing.save(self.table, serializer.validated_data, row.pk, by=by(request))
+        return self._answer(self.get_queryset().get(pk=pk))
+
+    def _answer(self, row: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+        serializer = self.get_serializer(row)
+        return Response(serializer.data, status, headers={"ETag": etag_of(serializer), **(headers or {})})
 
     def _key(self, row: Any) -> str:
         return str(row.name if self.by_name else row.pk)

@@ -19,6 +19,7 @@ from sizing.api.views.base import EditableCollection
 from sizing.api.views.refreshes import ACCEPTED, CONFLICT, NOT_MEASURABLE, accepted, asked_by
 from sizing.domain.supposing import FORMS
 from sizing.models import (
+    Answer,
     BenchProfile,
     Gpu,
     Measurement,
@@ -31,6 +32,7 @@ from sizing.models import (
     Variant,
 )
 from sizing.services import refreshes, reports, targets
+from sizing.services.answers import Asker
 
 AS_IF = (
     "Answers as if this were so, which changes nothing; may be given again, and is supposed in order. There "
@@ -92,7 +94,7 @@ class Models(EditableCollection):
     def target(self, request: Request, name: str) -> Response:
         """Size the model for a throughput at an SLO, by what one replica was measured to serve."""
         question = targets.parse_question(name, dict(request.query_params.lists()))
-        return Response(targets.ask(question))
+        return Response(targets.ask(question, Asker(Answer.Channel.API, request.user)))
 
     @extend_schema(
         summary="Measure a variant anew",

@@ -30,6 +30,7 @@ COLLECTIONS = (
     "targets",
     "refreshes",
     "imports",
+    "answers",
 )
 
 

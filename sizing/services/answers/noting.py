@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import MAX_EMAX, MIN_EMIN, Context
 from threading import Lock
 from typing import Any
 
@@ -18,6 +19,7 @@ from django.db import DatabaseError
 from sizing.domain.answer import Answer as DomainAnswer
 from sizing.domain.catalog import Question
 from sizing.models import Answer
+from sizing.models.answer import LONGEST_NUMBER
 from sizing.services.answers import recorder
 from sizing.services.answers.document import Inventory
 from sizing.services.answers.recorder import Job
@@ -30,6 +32,8 @@ POLLED_FOR = timedelta(days=1)
 """After so long the same answer is noted anew: else what is still asked would go with its first time."""
 
 _MOST = 4096
+
+_EXACT = Context(prec=LONGEST_NUMBER, Emin=MIN_EMIN, Emax=MAX_EMAX)
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ def note(answer: DomainAnswer, snapshot: Snapshot, asker: Asker, now: datetime) 
         return last.id
     result = form_of(answer, now)
     digest = _digest(result)
-    asked_key = _digest([key[0], key[1], _told(answer.question)])
+    asked_key = _digest([key[0], key[1], _meant(answer.question)])
     # What is written by then is found by the query; what is neither there nor waiting is gone.
     newest = last if last is not None and recorder.waits(last.id) else _newest(asked_key)
     poll = newest is not None and newest.digest == digest and now - newest.asked_at < POLLED_FOR
@@ -167,6 +171,12 @@ def _told(question: Question) -> dict[str, Any]:
         "utilization": str(question.utilization),
         "as_if": list(question.as_if),
     }
+
+
+def _meant(question: Question) -> dict[str, Any]:
+    """A question alike for all spellings of its numbers: 1, 1.0 and 1e0."""
+    numbers = ("tokens_per_sec", "utilization")
+    return _told(question) | {name: str(getattr(question, name).normalize(_EXACT)) for name in numbers}
 
 
 def _digest(value: Any) -> str:

@@ -43,6 +43,11 @@ IDLE_S = 10.0
 LONGEST_PAUSE_S = 30.0
 SAID_AGAIN_S = 60.0
 EXIT_S = 5.0
+
+LOOKED_FOR_S = 2.0
+"""So long an answer is looked for that a process, on whichever host, may still have to write."""
+
+_LOOKED_AGAIN_S = 0.05
 _TRIES = 3
 
 
@@ -93,10 +98,16 @@ def waits(pk: UUID) -> bool:
 
 
 def written_by_now(pk: UUID) -> Answer | None:
-    """The answer of that id, once this process has written what it still has to write."""
-    if waits(pk):
-        flush(2.0)
-    return Answer.objects.filter(pk=pk).first()
+    """The answer of that id; one that some process has yet to write is waited for, `LOOKED_FOR_S` at most.
+
+    Not within a transaction, which might never see it.
+    """
+    until = time.monotonic() + LOOKED_FOR_S
+    while True:
+        row = Answer.objects.filter(pk=pk).first()
+        if row or settings.ANSWERS_AT_ONCE or time.monotonic() >= until:
+            return row
+        time.sleep(_LOOKED_AGAIN_S)
 
 
 def _keep_writing() -> None:
