@@ -19,7 +19,6 @@ from sizing.services.database import lacks_tables
 from sizing.services.watching import readiness, workers
 from sizing.syncing import state as sync_state
 
-
 RETRY = {"Retry-After": "5"}
 
 

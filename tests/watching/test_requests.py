@@ -115,7 +115,9 @@ def test_a_task_takes_over_the_id_of_its_message_if_it_is_one() -> None:
         assert log_context.about() == {}
 
 
-def test_a_line_holds_no_digest_of_a_token(db: None, client: Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_line_holds_the_digest_of_a_token(
+    db: None, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.INFO):
         client.get(f"/admin/sizing/apitoken/{'0123abcd' * 16}/change/")
     assert access(caplog)[0][0] == "GET /admin/sizing/apitoken/0123abcd…/change/ 302"
