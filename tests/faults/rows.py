@@ -10,6 +10,7 @@ from typing import Any
 
 import dj_database_url
 import psutil
+from django.contrib.contenttypes.models import ContentType
 from django.db import connections
 from django.db.utils import ConnectionHandler
 
@@ -44,11 +45,13 @@ def rows_of(environment: dict[str, str]) -> Iterator[None]:
         database["OPTIONS"] = {"transaction_mode": "IMMEDIATE", "timeout": 20}
     theirs = ConnectionHandler({"default": database})["default"]
     connections["default"] = theirs
+    ContentType.objects.clear_cache()  # their ids may be others there
     try:
         yield
     finally:
         theirs.close()
         connections["default"] = ours
+        ContentType.objects.clear_cache()
 
 
 def queued(url: str, node: Node | None = None, **options: Any) -> Refresh:

@@ -153,5 +153,6 @@ def test_every_line_of_the_log_is_json(watched: Watched) -> None:
     time.sleep(0.2)
     said = r"(user: admin .*|the demo fleet is loaded|simulated replica of .*|llmgw-admin is up: .*)"
     lines = [line for line in watched.desk.lines if not re.fullmatch(said, line)]
+    assert [line for line in lines if not line.startswith("{")] == []
     assert {"time", "level", "logger", "message"} <= set.intersection(*(set(json.loads(x)) for x in lines))
     assert not any("secret" in line for line in lines)
