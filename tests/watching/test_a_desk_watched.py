@@ -155,4 +155,4 @@ def test_every_line_of_the_log_is_json(watched: Watched) -> None:
     records = [line for line in watched.desk.lines if line.startswith("{")]
     assert {"time", "level", "logger", "message"} <= set.intersection(*(set(json.loads(x)) for x in records))
     assert not any(re.match(r"\d{4}-\d\d-\d\dT\S+ [A-Z]+ ", line) for line in watched.desk.lines)
-    assert not any("secret" in line for line in lines)
+    assert not any("secret" in line for line in watched.desk.lines)
