@@ -10,6 +10,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from sizing.marked_part import with_part
+
 BEGIN = "<!-- settings: written by `python -m llmgw_admin.setting_table README.md` -->"
 END = "<!-- end of settings -->"
 
@@ -158,11 +160,7 @@ def markdown() -> str:
 
 def with_table(document: str) -> str:
     """*document* with the table between its two markers; raises ValueError where they are missing."""
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"the document has no lines {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n\n{markdown()}\n\n{END}{after}"
+    return with_part(document, BEGIN, END, markdown())
 
 
 if __name__ == "__main__":

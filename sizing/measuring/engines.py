@@ -21,7 +21,7 @@ DEADLINE_S = 20.0
 
 def to_ask() -> dict[str, list[Replica]]:
     """One replica of each variant that may be measured, by its pool; none of those that are measured now."""
-    ready = Replica.objects.filter(benchable=True, state=Replica.State.READY).exclude(endpoint="")
+    ready = Replica.to_measure()
     measured = Refresh.objects.filter(state=Refresh.State.RUNNING).values("variant")
     first: dict[int, Replica] = {}
     for replica in ready.exclude(variant__in=measured).select_related("variant__model").order_by("name"):

@@ -63,7 +63,7 @@ def pools_of(replicas: Iterable[Replica]) -> dict[int, str]:
 def pools_of_refreshes(rows: Iterable[Refresh]) -> Mapping[int, set[str]]:
     """By a refresh's key: the pools of the replicas that it may measure. Two queries."""
     rows = list(rows)
-    may = Replica.objects.filter(benchable=True, state=Replica.State.READY).exclude(endpoint="")
+    may = Replica.to_measure()
     replicas = list(may.filter(variant__in={row.variant_id for row in rows}))
     pool = pools_of(replicas)
     return {

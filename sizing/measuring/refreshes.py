@@ -61,8 +61,7 @@ class Elsewhere(Exception):  # noqa: N818  it reads as what it says
 
 def benchable(variant: Variant) -> QuerySet[Replica]:
     """The replicas of a variant that may be measured: marked, ready, and with an endpoint; by name."""
-    marked = Replica.objects.filter(variant=variant, benchable=True, state=Replica.State.READY)
-    return marked.exclude(endpoint="").order_by("name")
+    return Replica.to_measure().filter(variant=variant).order_by("name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +177,7 @@ def why_not(replica: Replica) -> str:
 
 def still_benchable(claim: Claim) -> bool:
     """Whether the replica may go on being measured: marked, ready, and at the same endpoint."""
-    same = Replica.objects.filter(pk=claim.replica.pk, endpoint=claim.replica.endpoint)
-    return same.filter(benchable=True, state=Replica.State.READY).exists()
+    return Replica.to_measure().filter(pk=claim.replica.pk, endpoint=claim.replica.endpoint).exists()
 
 
 def _running(claim: Claim) -> QuerySet[Refresh]:
@@ -299,18 +297,21 @@ def _silent(now: datetime) -> list[tuple[int, datetime]]:
     return [(pk, beat) for pk, beat in found if beat is not None]
 
 
+def _queued() -> QuerySet[Refresh]:
+    """Those that a worker may take, the oldest first."""
+    return Refresh.objects.filter(state=State.QUEUED, cancel_requested=False).order_by("queued_at", "pk")
+
+
 def waiting() -> list[int]:
     """Queued refreshes, the oldest first: what a sweep wakes."""
-    queued = Refresh.objects.filter(state=State.QUEUED, cancel_requested=False)
-    return list(queued.order_by("queued_at", "pk").values_list("pk", flat=True))
+    return list(_queued().values_list("pk", flat=True))
 
 
 def unserved_queues(served: Collection[str]) -> set[str]:
     """The queues of the oldest queued refreshes that no worker may take which serves one of these queues."""
     if not settings.POOL_LABEL:
         return set()
-    rows = Refresh.objects.filter(state=State.QUEUED, cancel_requested=False).order_by("queued_at", "pk")
-    wanted = pools.pools_of_refreshes(rows[:MOST_LOOKED_AT])
+    wanted = pools.pools_of_refreshes(_queued()[:MOST_LOOKED_AT])
     queues = ({pools.queue_of(pool) for pool in found or {""}} for found in wanted.values())
     return {queue for of in queues if not of & set(served) for queue in of}
 

@@ -90,7 +90,7 @@ def _make_plans(now: datetime) -> None:
     """
     planned = set(RefreshPlan.objects.values_list("variant_id", "profile_id"))
     scheduled = {p.pk: p for p in BenchProfile.objects.filter(refresh_every_h__isnull=False)}
-    ready = Replica.objects.filter(benchable=True, state=Replica.State.READY).exclude(endpoint="")
+    ready = Replica.to_measure()
     variants = Variant.objects.filter(pk__in=ready.values("variant")).select_related("model")
     for variant in variants:
         of_targets = variant.model.targets.filter(Q(variant=None) | Q(variant=variant))

@@ -135,6 +135,11 @@ class Replica(models.Model):
             models.CheckConstraint(condition=Q(source__in=["", "kubernetes"]), name="replica_source_known"),
         ]
 
+    @classmethod
+    def to_measure(cls) -> models.QuerySet[Replica]:
+        """Those that measurements may touch: marked, ready, and with an endpoint."""
+        return cls.objects.filter(benchable=True, state=cls.State.READY).exclude(endpoint="")
+
     def __str__(self) -> str:
         return self.name
 
