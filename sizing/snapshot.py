@@ -48,6 +48,7 @@ from sizing.models import (
     Variant,
 )
 from sizing.models.reads import consistent_reads
+from sizing.set_aside import set_aside
 
 Revision = tuple[int, int]
 
@@ -127,7 +128,10 @@ def current() -> Snapshot:
                 fresh, how = _read(_newest()), "whole"
         if fresh is not kept:
             tally.took("llmgw_snapshot_build_seconds", time.perf_counter() - begun, read=how)
-        _kept = fresh
+        anew = kept is None or fresh.fleet.hardware.position is not kept.fleet.hardware.position
+        _kept = kept = fresh
+        if anew:
+            set_aside(len(fresh.fleet.hardware.nodes) + len(fresh.replica_names))
         return fresh
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from datetime import UTC, datetime
 from typing import Any
 
@@ -172,3 +173,22 @@ def test_lists_can_be_filtered_searched_and_ordered(admin: APIClient, query: str
 def test_lists_without_names_can_be_filtered_too(admin: APIClient, query: str, count: int) -> None:
     add_rows(3)
     assert admin.get(f"/api/v1/{query}").json()["count"] == count
+
+
+def test_what_an_answer_said_of_each_node_is_freed_without_a_collection(
+    fleet: dict[str, Any], admin: APIClient
+) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        path = f"/api/v1/models/{LLAMA}/target?tokens_per_sec=5000&explain=nodes"
+        said = admin.get(path).content  # its .json() would keep what it read
+        rows = [
+            found
+            for found in gc.get_objects()
+            if type(found) is dict and isinstance(found.get("holders"), list)
+        ]
+    finally:
+        gc.enable()
+    assert rows == []
+    assert b'"holders":["' in said

@@ -106,6 +106,7 @@ def test_a_newcomer_comes_from_the_empty_desk_to_the_first_answer(newcomer: Desk
 
 def test_the_keyboard_alone_leads_there_too(newcomer: Desk) -> None:
     page = newcomer.page
+    expect(page.get_by_label("Username")).to_be_focused()
     for text, key in (("boss", "Tab"), ("pass-word-1", "Enter")):
         page.keyboard.type(text)
         page.keyboard.press(key)
@@ -126,7 +127,9 @@ def test_the_keyboard_alone_leads_there_too(newcomer: Desk) -> None:
     tab_to(page, "Board")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Fleet").first).to_be_visible()
+    page.wait_for_load_state()
     page.keyboard.press("/")
+    expect(page.get_by_label("model or a part of its name")).to_be_focused()
     page.keyboard.type("llama")
     page.keyboard.press("Tab")
     page.keyboard.type("5000")

@@ -67,6 +67,7 @@ def test_it_answers_while_one_types_and_leaves_one_in_the_field(desk: Desk, llam
 def test_what_is_typed_is_kept_once_it_is_meant_and_can_be_computed_again(desk: Desk, llama: Variant) -> None:
     page = desk.page
     page.goto(address(desk, llama))
+    expect(question(page)).to_be_focused()
     page.keyboard.type("5000", delay=20)
     expect(page.locator("#answer")).to_have_text(NOT_ENOUGH)
     assert not Answer.objects.exists()
@@ -105,6 +106,7 @@ def test_what_would_help_is_tried_and_gone_back_from(desk: Desk, llama: Variant)
 def test_a_question_is_saved_and_stands_on_the_board(desk: Desk, llama: Variant) -> None:
     page = desk.page
     page.goto(address(desk, llama))
+    expect(question(page)).to_be_focused()
     page.keyboard.type("5000")
     page.get_by_role("button", name="Save as target").click()
     expect(page.locator(".messagelist")).to_contain_text("Saved as a target:")

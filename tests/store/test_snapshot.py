@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -13,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TransactionTestCase
 
-from sizing import snapshot
+from sizing import set_aside, snapshot
 from sizing.domain.preemption.ledger import ledger
 from sizing.models import BenchProfile, Gpu, Node, Placement, Replica, ServedModel, Variant
 from sizing.snapshot import Snapshot
@@ -190,3 +192,31 @@ def test_gpus_that_swap_their_indexes_take_their_holders_along() -> None:
     Gpu.objects.filter(pk=held.pk).update(index=1)
     assert_same(snapshot.current(), read_anew())
     assert snapshot.current().fleet.replicas["r0"].spec.placement == (("gpu-a1", (1,)),)
+
+
+@pytest.fixture
+def set_aside_from_two_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(set_aside, "ROWS_WORTH_IT", 2)
+    yield
+    gc.unfreeze()
+
+
+def walked() -> set[int]:
+    """What a collection looks at."""
+    return {id(found) for found in gc.get_objects()}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_large_inventory_is_not_walked_by_collections_and_a_small_one_is(
+    set_aside_from_two_rows: None,
+) -> None:
+    builders.node("n1", gpus=1)
+    assert id(snapshot.current().fleet.hardware.nodes[0]) in walked()
+    builders.node("n2", gpus=1)
+    kept = snapshot.current().fleet.hardware.nodes
+    assert not {id(node) for node in kept} & walked()
+    builders.node("n3", gpus=1)
+    assert not {id(node) for node in snapshot.current().fleet.hardware.nodes} & walked()
+    tp1 = builders.variant(builders.model(), "tp1", gpus=1)
+    builders.replica("r1", tp1, Node.objects.get(name="n3"), (0,))
+    assert id(snapshot.current().fleet.replicas["r1"]) in walked()

@@ -79,7 +79,15 @@ class DeskView(APIView):
     def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
         if getattr(response, "exception", False) or request.method == "OPTIONS":
             request.accepted_renderer, request.accepted_media_type = JSONRenderer(), JSONRenderer.media_type
-        return super().finalize_response(request, response, *args, **kwargs)
+        final = super().finalize_response(request, response, *args, **kwargs)
+        if isinstance(final, Response):
+            final.add_post_render_callback(_let_go_of_data)
+        return final
+
+
+def _let_go_of_data(response: Response) -> None:
+    """View, request and response refer to each other: what was rendered would stay until a collection."""
+    response.data = None
 
 
 def _is_of_untold_length(request: Request) -> bool:
