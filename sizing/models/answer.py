@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from decimal import Decimal
 
 from django.conf import settings
 from django.db import models
@@ -116,4 +117,4 @@ class Answer(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.model} at {self.tokens_per_sec} tok/s"
+        return f"{self.model} at {Decimal(self.tokens_per_sec):,f} tok/s"

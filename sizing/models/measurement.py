@@ -142,4 +142,4 @@ class Target(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.model}: {self.tokens_per_sec.normalize():f} tok/s"
+        return f"{self.model}: {self.tokens_per_sec.normalize():,f} tok/s"

@@ -39,6 +39,7 @@ def test_the_target_page_leads_to_the_answer_that_it_gave(llama: ServedModel) ->
     assert f'href="{page}"' in body
     assert (row.channel, row.asked_by_name, row.tokens_per_sec) == ("page", "looker", "5000")
     shown = words(client.get(page).content.decode())
+    assert "Answers › llama at 5,000 tok/s" in shown.replace("&rsaquo;", "›")
     assert "5,000 tok/s of llama" in shown
     assert "5 replicas are needed, 2 run; of the other 3 only 2 fit." in shown
     assert "by looker, on a page" in shown
